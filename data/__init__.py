@@ -1,0 +1,1 @@
+"""What the models learn from: program generators, labels, the store, splits."""

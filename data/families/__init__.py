@@ -1,0 +1,1 @@
+"""Program generators, by name."""

@@ -1,0 +1,29 @@
+"""What every family of programs delivers: sources, each one MLIR module around one kernel function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Source:
+    """One program before any schedule is applied."""
+
+    program_id: str
+    """Shared by all variants, e.g. "polybench/gemm/f32/small"."""
+    family: str
+    """The algorithm it comes from, e.g. "gemm"."""
+    origin: str
+    """Which generator wrote it, e.g. "polybench"."""
+    mlir: str
+    """One module with exactly one public `func.func @kernel`; its arguments are static memrefs or scalars, it returns nothing."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A named generator of sources. The same arguments give the same sources in the same order."""
+
+    name: str
+    origin: str
+    sources: Callable[[], Iterator[Source]]

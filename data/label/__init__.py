@@ -1,0 +1,1 @@
+"""One module per toolchain: from a program to its measured targets."""

@@ -1,0 +1,75 @@
+"""What the reader makes of MLIR text: operations, regions, blocks and values, as lean objects.
+
+Values are plain integers: index into `Program.value_types` and `Program.value_defs`. Nothing here knows a dialect.
+"""
+
+from __future__ import annotations
+
+from typing import Union
+
+
+class Block:
+    """A list of operations with typed arguments."""
+
+    __slots__ = ("args", "label", "ops", "parent")
+
+    def __init__(self, parent: Region, label: str = "") -> None:
+        self.parent = parent
+        self.label = label
+        """The written name without `^`, "" for an entry block without one."""
+        self.args: list[int] = []
+        """Value ids of the block arguments."""
+        self.ops: list[Op] = []
+
+
+class Region:
+    """A list of blocks that belongs to an operation."""
+
+    __slots__ = ("blocks", "parent")
+
+    def __init__(self, parent: Op) -> None:
+        self.parent = parent
+        self.blocks: list[Block] = []
+
+
+class Op:
+    """One operation as written."""
+
+    __slots__ = ("implied", "name", "offset", "operands", "parent", "regions", "results", "successors", "text")
+
+    def __init__(self, name: str, text: str, offset: int, parent: Block | None, *, implied: bool = False) -> None:
+        self.name = name
+        """Full name, e.g. "arith.addf"; never a bare `return` or `module`."""
+        self.text = text
+        """The operation as written after its name, to its end; each region body is left out (`{}` stands for it)."""
+        self.offset = offset
+        """Where its first character (result or name) is in `Program.text`."""
+        self.parent = parent
+        self.implied = implied
+        """True for what the text leaves out and the generic print shows (the outer module, a loop's terminator)."""
+        self.operands: list[int] = []
+        """Value ids in the order of the generic form."""
+        self.results: list[int] = []
+        self.regions: list[Region] = []
+        self.successors: list[str] = []
+        """Block labels without `^`."""
+
+
+class Program:
+    """One module, read exactly."""
+
+    __slots__ = ("attribute_aliases", "path", "root", "text", "type_aliases", "value_defs", "value_types")
+
+    def __init__(self, text: str, path: str) -> None:
+        self.text = text
+        self.path = path
+        self.root: Op = Op("builtin.module", "", 0, None, implied=True)
+        """The outer `builtin.module`; implied where none is written."""
+        self.value_types: list[str] = []
+        """Type text of each value with aliases expanded and white space normalised; "" where the text does not say."""
+        self.value_defs: list[Union[Op, Block]] = []
+        """What defines each value: an operation (result) or a block (argument)."""
+        self.attribute_aliases: dict[str, str] = {}
+        """`#name` -> text, aliases in it expanded."""
+        self.type_aliases: dict[str, str] = {}
+        """`!name` -> text, aliases in it expanded."""

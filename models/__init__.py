@@ -1,0 +1,1 @@
+"""Learn, choose, calibrate, pack: from labelled features to one artifact."""

@@ -1,0 +1,1 @@
+"""The bundled artifact; `irgauge.load()` finds it here."""

@@ -1,0 +1,1 @@
+"""SHAP and HTML: summarize, then render."""

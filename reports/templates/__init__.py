@@ -1,0 +1,1 @@
+"""The report templates, kept as files."""
