@@ -1,0 +1,135 @@
+"""The registry of targets: every measured quantity, its unit, and how it is obtained.
+
+One list; labels, models, reports and the command line all take names, units and directions from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..errors import UsageError
+
+KINDS = ("count", "time", "bytes", "share", "ratio")
+
+X86 = "x86-64-v3"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One measured quantity on one device."""
+
+    track: str
+    """The level of MLIR it belongs to: "kernel", ..."""
+    device: str
+    """E.g. "x86-64-v3"."""
+    name: str
+    """E.g. "latency_ns"."""
+    unit: str
+    """Printed behind each value; "" for shares."""
+    kind: str
+    """"count" (whole number), "time", "bytes" (whole number), "share" (in [0, 1]) or "ratio" (any number >= 0)."""
+    lower_is_better: bool
+    exact: bool
+    """True: labelling again gives the same number. False: measured, with repeats and spread."""
+    how: str
+    """What it counts and how it is obtained."""
+    tool: str
+    """What produces it; the version stands in each record."""
+
+    @property
+    def column(self) -> str:
+        """The dataset's column, e.g. "x86-64-v3/latency_ns"."""
+        return f"{self.device}/{self.name}"
+
+    @property
+    def whole(self) -> bool:
+        """True where only whole numbers occur."""
+        return self.kind in ("count", "bytes")
+
+    @property
+    def upper(self) -> float:
+        """Largest value that can occur."""
+        return 1.0 if self.kind == "share" else float("inf")
+
+
+def _x86(name: str, unit: str, kind: str, how: str, tool: str, *, lower: bool = True, exact: bool = True) -> Target:
+    return Target("kernel", X86, name, unit, kind, lower, exact, how, tool)
+
+
+TARGETS: tuple[Target, ...] = (
+    _x86("static_instructions", "instructions", "count", "machine instructions of the function, padding left out", "llc"),
+    _x86("code_bytes", "bytes", "bytes", "size of the function's symbol in the object file", "llc"),
+    _x86("gpr_used", "registers", "count", "distinct general-purpose registers the function names (rsp and rip left out)", "llc"),
+    _x86("vec_used", "registers", "count", "distinct vector registers the function names (xmm and ymm are one)", "llc"),
+    _x86("spills", "instructions", "count", "stores to spill slots, as the register allocator marks them", "llc"),
+    _x86("reloads", "instructions", "count", "loads from spill slots, folded ones included", "llc"),
+    _x86(
+        "mca_cycles",
+        "cycles",
+        "ratio",
+        "cycles per iteration of the block that executes most instructions, at 100 iterations, znver4 model",
+        "llvm-mca",
+    ),
+    _x86("mca_ipc", "instructions/cycle", "ratio", "instructions per cycle of that block, same run", "llvm-mca", lower=False),
+    _x86(
+        "vector_utilization",
+        "",
+        "share",
+        "floating-point work in 256-bit vector instructions over all floating-point work, weighted by execution "
+        "counts; 0 for a function without floating-point work",
+        "callgrind",
+        lower=False,
+    ),
+    _x86(
+        "instructions_executed",
+        "instructions",
+        "count",
+        "instructions executed by one call, what it calls (libm, memset) included",
+        "callgrind",
+    ),
+    _x86("data_refs", "accesses", "count", "data reads and writes executed by one call", "callgrind"),
+    _x86(
+        "l1d_misses",
+        "misses",
+        "count",
+        "data accesses that miss a 32 KiB, 8-way, 64-byte-line cache; operands were written once, in order, just before",
+        "callgrind",
+    ),
+    _x86(
+        "ll_misses",
+        "misses",
+        "count",
+        "data accesses that miss the last simulated level: 1 MiB, 8-way, 64-byte lines, the private cache of a Zen 4 core",
+        "callgrind",
+    ),
+    _x86("branch_mispredicts", "branches", "count", "conditional and indirect branches that the simulator mispredicts", "callgrind"),
+    _x86(
+        "latency_ns",
+        "ns",
+        "time",
+        "wall time of one warm call on one pinned core: median over >= 7 repeats of >= 1 ms",
+        "this CPU",
+        exact=False,
+    ),
+)
+
+
+def targets_of(track: str) -> tuple[Target, ...]:
+    """All targets of a track, in the order of the registry."""
+    return tuple(t for t in TARGETS if t.track == track)
+
+
+def find_target(name: str, among: Iterable[Target] = TARGETS) -> Target:
+    """Look up "latency_ns" or "x86-64-v3/latency_ns".
+
+    Raises
+    ------
+    UsageError
+        No such target; the message lists those that exist.
+    """
+    among = tuple(among)
+    for target in among:
+        if name in (target.name, target.column):
+            return target
+    raise UsageError(f"unknown target {name!r}. Known: {', '.join(t.column for t in among)}")
