@@ -1,0 +1,54 @@
+# Every target installs what it needs into .venv from nothing; `make` alone lists them.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+JOBS ?= $(shell nproc)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup dataset train report test lint bench golden corpus-check clean system-tools
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-14s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	$(PYTHON) -m venv .venv
+
+# One stamp per set of extras; a change of pyproject.toml installs again.
+.venv/.with-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+system-tools:
+	@command -v valgrind >/dev/null && command -v gcc >/dev/null || { \
+	  echo "installing valgrind and gcc (labels are counted and linked with them)"; \
+	  $$([ "$$(id -u)" = 0 ] || echo sudo) sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq valgrind gcc libc6-dev'; }
+
+setup: .venv/.with-dev system-tools ## install everything, the labelling toolchain included
+
+dataset: .venv/.with-dev system-tools ## build data/sets/kernel.parquet; resumes where it stopped
+	$(BIN)/irgauge dataset build kernel --jobs $(JOBS)
+
+train: .venv/.with-report ## train on the committed dataset and write models/pretrained/kernel.joblib
+	$(BIN)/irgauge train --jobs $(JOBS)
+
+report: .venv/.with-report ## train, evaluate, write reports/out/index.html and print the headline table
+	$(BIN)/irgauge report --jobs $(JOBS)
+
+test: setup ## run the tests, the real toolchain's included
+	$(BIN)/python -m pytest
+
+lint: .venv/.with-dev ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p irgauge
+
+bench: setup ## time prediction; figures to quote need a quiet machine
+	$(BIN)/python benchmarks/predict.py
+
+golden: .venv/.with-dev ## rewrite the golden vectors and docs/features.md; read the difference before committing
+	$(BIN)/python tests/featurize/rewrite_golden.py
+
+corpus-check: setup ## compare the reader with mlir-opt over ../shared/corpus
+	$(BIN)/python tests/featurize/corpus_check.py --corpus ../shared/corpus
+
+clean: ## remove what was made here; the committed datasets and models stay
+	rm -rf .venv build dist reports/out irgauge.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

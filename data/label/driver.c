@@ -1,0 +1,200 @@
+// Runs one compiled kernel: `count` calls it once (for callgrind), `time` measures it.
+//
+// The kernel comes from an assembly file that defines `irgauge_kernel` and `irgauge_arguments` (see executable.py).
+// Operands, heap and stack lie at fixed addresses, so that a cache simulator sees the same run every time.
+#define _GNU_SOURCE
+#include <alloca.h>
+#include <immintrin.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define MAX_ARGUMENTS 32
+#define LINE 64
+#define PATTERN 1021 // a prime, so that the pattern does not line up with rows
+#define HEAP_BYTES (256ull << 20)
+#define ARENA_ADDRESS ((char *)0x10000000000ull)
+#define STACK_ALIGNMENT (128ull << 10) // 1 MiB / 8 ways: the low bits that choose a cache set
+#define MAX_REPEATS 64
+
+enum { F16, BF16, F32, F64, I1, I8, I16, I32, I64, INTEGER_SCALAR };
+
+struct argument {
+  uint64_t kind;
+  uint64_t bytes; // of the memref; the value itself for an integer scalar
+};
+
+extern const uint64_t irgauge_num_arguments;
+extern const struct argument irgauge_arguments[];
+
+typedef void *P;
+typedef void kernel_fn(double, double, double, double, double, double, double, double, P, P, P, P, P, P, P, P, P, P, P, P, P,
+                       P, P, P, P, P, P, P, P, P, P, P, P, P, P, P, P, P, P, P);
+extern kernel_fn irgauge_kernel;
+
+static P operands[MAX_ARGUMENTS];
+static char *heap_begin, *heap_next, *heap_end;
+
+// memref.alloc becomes malloc, which executable.py renames; a bump allocator gives the same addresses in every run.
+void *irgauge_aligned_alloc(size_t alignment, size_t bytes) {
+  if (alignment < LINE) alignment = LINE;
+  char *at = (char *)(((uintptr_t)heap_next + alignment - 1) / alignment * alignment);
+  if (bytes > (size_t)(heap_end - at)) {
+    fputs("the kernel allocates more than 256 MiB\n", stderr);
+    exit(3);
+  }
+  heap_next = at + bytes;
+  return at;
+}
+void *irgauge_malloc(size_t bytes) { return irgauge_aligned_alloc(LINE, bytes); }
+void irgauge_free(void *pointer) { (void)pointer; }
+
+static uint64_t random_state = 0x9e3779b97f4a7c15ull;
+static uint64_t next_random(void) {
+  random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+  return random_state >> 33;
+}
+
+static size_t element_bytes(uint64_t kind) {
+  static const size_t bytes[] = {[F16] = 2, [BF16] = 2, [F32] = 4, [F64] = 8, [I1] = 1, [I8] = 1, [I16] = 2, [I32] = 4, [I64] = 8};
+  return bytes[kind];
+}
+
+// Non-zero floating-point values in [0.5, 1.5), integers in [0, 4).
+static void fill(char *at, uint64_t kind, uint64_t bytes) {
+  static char pattern[PATTERN * 8];
+  size_t width = element_bytes(kind);
+  for (size_t i = 0; i < PATTERN; ++i) {
+    uint64_t random = next_random();
+    double real = 0.5 + (double)random / (double)(1ull << 31);
+    float single = (float)real;
+    uint32_t bits;
+    memcpy(&bits, &single, 4);
+    uint16_t brain = (uint16_t)(bits >> 16);
+    uint16_t half = (uint16_t)_cvtss_sh(single, 0);
+    uint64_t whole = kind == I1 ? random & 1 : random & 3;
+    const void *from = kind == F64 ? (void *)&real : kind == F32 ? (void *)&single : kind == BF16 ? (void *)&brain : kind == F16 ? (void *)&half : (void *)&whole;
+    memcpy(pattern + i * width, from, width);
+  }
+  for (uint64_t done = 0; done < bytes; done += PATTERN * width) {
+    uint64_t left = bytes - done;
+    memcpy(at + done, pattern, left < PATTERN * width ? left : PATTERN * width);
+  }
+}
+
+static void place_operands(void) {
+  uint64_t total = 0;
+  for (uint64_t i = 0; i < irgauge_num_arguments; ++i)
+    if (irgauge_arguments[i].kind != INTEGER_SCALAR) total += irgauge_arguments[i].bytes + 2 * LINE;
+  total = (total + 4095) / 4096 * 4096;
+  char *arena = mmap(ARENA_ADDRESS, total + HEAP_BYTES, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (arena != ARENA_ADDRESS) {
+    perror("no memory for the operands");
+    exit(3);
+  }
+  heap_begin = heap_next = arena + total;
+  heap_end = heap_begin + HEAP_BYTES;
+  for (uint64_t i = 0; i < irgauge_num_arguments; ++i) {
+    const struct argument *argument = &irgauge_arguments[i];
+    if (argument->kind == INTEGER_SCALAR) {
+      operands[i] = (P)(uintptr_t)argument->bytes;
+      continue;
+    }
+    operands[i] = arena;
+    fill(arena, argument->kind, argument->bytes);
+    arena += (argument->bytes + LINE - 1) / LINE * LINE + LINE; // aligned to a line, a line apart
+  }
+}
+
+// 1.5 as f64; its low half is 1.5 as f32, so that a floating-point scalar of either width gets a normal number.
+static double scalar(void) {
+  uint64_t bits = 0x3ff800003fc00000ull;
+  double value;
+  memcpy(&value, &bits, 8);
+  return value;
+}
+
+// By the System V calling convention, arguments that a function does not have do no harm.
+static void call_kernel(void) {
+  double s = scalar();
+  P *o = operands;
+  heap_next = heap_begin;
+  irgauge_kernel(s, s, s, s, s, s, s, s, o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11], o[12], o[13],
+                 o[14], o[15], o[16], o[17], o[18], o[19], o[20], o[21], o[22], o[23], o[24], o[25], o[26], o[27], o[28],
+                 o[29], o[30], o[31]);
+}
+
+static double now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static double reference_data[2048];
+
+// A fixed piece of work, half arithmetic latency and half L1 traffic: its time shows how fast the core runs just now.
+__attribute__((noinline)) static double reference_kernel(void) {
+  double sum = 0;
+  for (int i = 0; i < 2048; ++i) sum = sum * 0.5 + reference_data[i];
+  return sum;
+}
+
+static double time_reference_ns(void) {
+  volatile double sink = 0;
+  double best = 1e30;
+  for (int repeat = 0; repeat < 9; ++repeat) {
+    double start = now_ns();
+    for (int i = 0; i < 20; ++i) sink += reference_kernel();
+    double each = (now_ns() - start) / 20;
+    if (each < best) best = each;
+  }
+  return best;
+}
+
+static void time_kernel(int repeats, double min_repeat_ns) {
+  double before = time_reference_ns();
+  call_kernel(); // warm: operands, page tables, branch predictor
+  uint64_t calls = 1;
+  double took;
+  for (;;) {
+    double start = now_ns();
+    for (uint64_t i = 0; i < calls; ++i) call_kernel();
+    took = now_ns() - start;
+    if (took >= min_repeat_ns) break;
+    uint64_t wanted = took > 0 ? (uint64_t)((double)calls * min_repeat_ns * 1.1 / took) + 1 : calls * 10;
+    calls = wanted > calls * 10 ? calls * 10 : wanted > calls ? wanted : calls + 1;
+  }
+  static double each[MAX_REPEATS];
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    double start = now_ns();
+    for (uint64_t i = 0; i < calls; ++i) call_kernel();
+    each[repeat] = (now_ns() - start) / (double)calls;
+  }
+  printf("%llu %.3f %.3f", (unsigned long long)calls, before, time_reference_ns());
+  for (int repeat = 0; repeat < repeats; ++repeat) printf(" %.4f", each[repeat]);
+  printf("\n");
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2 || irgauge_num_arguments > MAX_ARGUMENTS) return 2;
+  size_t below = (uintptr_t)__builtin_frame_address(0) % STACK_ALIGNMENT;
+  volatile char *pad = alloca(below + 1); // frames of the kernel start at the same place whatever the environment holds
+  pad[0] = 0;
+  for (int i = 0; i < 2048; ++i) reference_data[i] = 0.5 + 1e-4 * i;
+  _mm_setcsr(_mm_getcsr() | 0x8040); // denormals are zero: they would change the time
+  place_operands();
+  if (strcmp(argv[1], "count") == 0) {
+    call_kernel();
+  } else if (strcmp(argv[1], "time") == 0 && argc == 4) {
+    int repeats = atoi(argv[2]);
+    if (repeats < 1 || repeats > MAX_REPEATS) return 2;
+    time_kernel(repeats, atof(argv[3]));
+  } else {
+    return 2;
+  }
+  return 0;
+}
