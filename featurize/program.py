@@ -5,6 +5,7 @@ Values are plain integers: index into `Program.value_types` and `Program.value_d
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Union
 
 
@@ -33,7 +34,7 @@ class Region:
 
 
 class Op:
-    """One operation as written."""
+    """One operation as written. Its sequences are read-only to everyone but the reader."""
 
     __slots__ = ("implied", "name", "offset", "operands", "parent", "regions", "results", "successors", "text")
 
@@ -41,17 +42,18 @@ class Op:
         self.name = name
         """Full name, e.g. "arith.addf"; never a bare `return` or `module`."""
         self.text = text
-        """The operation as written after its name, to its end; each region body is left out (`{}` stands for it)."""
+        """The operation as written after its name, to its end; each region body is left out (`{}` stands for it).
+        Comments and a trailing `loc(...)` are dropped; strings over 4096 characters are cut."""
         self.offset = offset
         """Where its first character (result or name) is in `Program.text`."""
         self.parent = parent
         self.implied = implied
         """True for what the text leaves out and the generic print shows (the outer module, a loop's terminator)."""
-        self.operands: list[int] = []
+        self.operands: Sequence[int] = ()
         """Value ids in the order of the generic form."""
-        self.results: list[int] = []
-        self.regions: list[Region] = []
-        self.successors: list[str] = []
+        self.results: Sequence[int] = ()
+        self.regions: Sequence[Region] = ()
+        self.successors: Sequence[str] = ()
         """Block labels without `^`."""
 
 
@@ -73,3 +75,18 @@ class Program:
         """`#name` -> text, aliases in it expanded."""
         self.type_aliases: dict[str, str] = {}
         """`!name` -> text, aliases in it expanded."""
+
+    def walk(self) -> Iterator[Op]:
+        """Every operation, the root first, each before the ones inside it, in text order. Iterative."""
+        stack: list[Op] = [self.root]
+        while stack:
+            op = stack.pop()
+            yield op
+            if op.regions:
+                inner = [child for region in op.regions for block in region.blocks for child in block.ops]
+                stack.extend(reversed(inner))
+
+    def line_column(self, op: Op) -> tuple[int, int]:
+        """Line and column, both from 1, of the operation's first character."""
+        start = self.text.rfind("\n", 0, op.offset) + 1
+        return self.text.count("\n", 0, op.offset) + 1, op.offset - start + 1

@@ -1,0 +1,102 @@
+"""Facts about known operations that the text of a program leaves out. Everything else in the reader knows no dialect."""
+
+from __future__ import annotations
+
+DEFAULT_DIALECT = {"builtin.module": "builtin", "func.func": "func"}
+"""Inside these operations a name without a dialect belongs to this one."""
+
+OWN_DEFAULT = frozenset(
+    ["handshake", "cuda_tile", "spirv", "emitc", "ml_program", "pdl", "tt", "test", "async", "wasmssa", "smt"]
+)
+"""Dialects whose operations with regions make themselves the default inside."""
+
+BARE_NAMES = {
+    "builtin": frozenset(["module", "func", "unrealized_conversion_cast"]),
+    "func": frozenset(["return", "call", "call_indirect", "constant"]),
+}
+
+FUNC_NAMES = {name: f"func.{name}" for name in ("return", "call", "call_indirect", "constant", "func")}
+
+FORMER_STD = {
+    **dict.fromkeys(["br", "cond_br", "switch"], "cf"),
+    **dict.fromkeys(
+        ["alloc", "alloca", "dealloc", "load", "store", "dim", "subview", "view", "memref_cast", "get_global"], "memref"
+    ),
+    **dict.fromkeys(
+        ["addi", "addf", "subi", "subf", "muli", "mulf", "divf", "divi_signed", "divi_unsigned", "divsi", "divui",
+         "remi_signed", "remi_unsigned", "remsi", "remui", "remf", "cmpi", "cmpf", "select", "and", "or", "xor",
+         "index_cast", "sitofp", "uitofp", "fptosi", "fptoui", "extsi", "extui", "extf", "trunci", "truncf", "fpext",
+         "fptrunc", "sexti", "zexti", "shift_left", "shift_right_signed", "negf", "maxf", "minf"],
+        "arith",
+    ),
+    **dict.fromkeys(["sqrt", "exp", "log", "tanh", "rsqrt", "absf", "sin", "cos"], "math"),
+    **dict.fromkeys(["assert"], "cf"),
+}  # fmt: skip
+"""Names of the dissolved `std` dialect, which were written bare, and the dialect that has them now."""
+
+NOT_OPERATIONS = frozenset(
+    ["else", "do", "case", "default", "attributes", "loc", "in", "to", "step", "iter_args", "ins", "outs", "into",
+     "from", "init", "args", "then", "shared_outs", "mapping", "combiner", "cleanup", "reducer", "applies", "across",
+     "cond", "workgroup", "private", "kernel", "permutation", "dimensions", "min", "max", "symbol", "true", "false",
+     "dense", "affine_map", "affine_set", "dense_resource", "array", "sparse", "unit", "f32", "f64", "f16", "bf16",
+     "index", "none", "tensor", "memref", "vector", "tuple", "complex", "weak", "strong", "uses", "requires", "with",
+     "on", "as", "of", "by", "at", "producing", "no_inline", "unordered", "offset", "strides", "sizes"]
+)  # fmt: skip
+"""Words that go on with an operation when they stand at the start of a line."""
+
+IMPLIED_TERMINATOR = {
+    "affine.for": "affine.yield", "affine.parallel": "affine.yield", "affine.if": "affine.yield",
+    "scf.for": "scf.yield", "scf.if": "scf.yield", "scf.parallel": "scf.reduce",
+    "scf.forall": "scf.forall.in_parallel", "scf.index_switch": "scf.yield",
+    "memref.alloca_scope": "memref.alloca_scope.return", "async.execute": "async.yield",
+    "vector.mask": "vector.yield", "emitc.for": "emitc.yield", "emitc.if": "emitc.yield",
+    "transform.sequence": "transform.yield", "transform.named_sequence": "transform.yield",
+    "transform.foreach": "transform.yield",
+}  # fmt: skip
+"""The operation that ends a region of these where none is written."""
+
+ISOLATED = frozenset(
+    ["builtin.module", "func.func", "llvm.func", "gpu.func", "gpu.module", "spirv.func", "spirv.module",
+     "transform.named_sequence", "emitc.func", "ml_program.func", "async.func", "shape.func", "tt.func"]
+)  # fmt: skip
+"""Operations whose regions see no value from outside."""
+
+TRANSPARENT = frozenset(["scf", "affine"])
+"""Dialects whose regions see the values around them, so that no name may be given twice."""
+
+LOOPS = frozenset(["scf.for", "scf.forall", "scf.parallel", "affine.for", "affine.parallel"])
+"""Loops whose counters stand at the start of their text."""
+
+LOOP_LEVELS = LOOPS | {"scf.while"}
+"""What counts as a level of a loop nest."""
+
+FUNCTION_OPS = frozenset(["func.func", "llvm.func", "gpu.func", "spirv.func"])
+
+USE_KEYWORDS = frozenset(["ins", "outs", "init", "inits", "operands", "dynamic_shared_memory_size"])
+"""Words before a parenthesis that holds uses, not block arguments."""
+
+REGION_ENDS = frozenset(
+    ["yield", "return", "terminator", "end", "in_parallel", "reduce", "output", "barrier", "exit", "unreachable",
+     "merge", "Return", "Unreachable", "execute_terminator", "done"]
+)  # fmt: skip
+"""Last name parts that make `{ a.b }` a region and not the attribute dictionary `{a.b}`."""
+
+FUNCTION_VALUE = frozenset(["func.constant", "spirv.mlir.addressof"])
+"""What stands after their colon is the type of the result, arrow or not."""
+
+INDEX_RESULT = frozenset(
+    ["memref.dim", "tensor.dim", "tensor.rank", "memref.rank", "affine.apply", "affine.min", "affine.max",
+     "gpu.thread_id", "gpu.block_id", "gpu.block_dim", "gpu.grid_dim", "gpu.global_id", "gpu.lane_id",
+     "gpu.subgroup_id", "gpu.subgroup_size", "gpu.num_subgroups", "gpu.cluster_id", "gpu.cluster_dim",
+     "gpu.cluster_block_id", "vector.vscale", "index.add", "index.sub", "index.mul", "index.divs", "index.divu",
+     "index.rems", "index.remu", "index.maxs", "index.maxu", "index.mins", "index.minu", "index.ceildivs",
+     "index.ceildivu", "index.floordivs", "index.shl", "index.shrs", "index.shru", "index.and", "index.or",
+     "index.xor", "memref.extract_aligned_pointer_as_index", "flow.dispatch.workgroup.id",
+     "flow.dispatch.workgroup.count", "flow.dispatch.workgroup.size", "hal.interface.workgroup.id",
+     "hal.interface.workgroup.count", "hal.interface.workgroup.size", "affine.linearize_index"]
+)  # fmt: skip
+
+ELEMENT_RESULT = frozenset(
+    ["memref.load", "affine.load", "tensor.extract", "memref.generic_atomic_rmw", "vector.extractelement"]
+)
+"""The result is an element of the first type written."""

@@ -1,0 +1,507 @@
+"""What the text of one operation in custom syntax says, apart from the names of its values.
+
+The reader replaces each `%name` by `%` and asks for the `Form` of what is left, the template. Programs repeat few
+templates (`arith.addf` ` %, % : f32`), so the analysis here runs once for each and the reader looks the rest up.
+"""
+
+from __future__ import annotations
+
+from . import lexer
+from .dialects import ELEMENT_RESULT, FUNCTION_VALUE, INDEX_RESULT, LOOPS, REGION_ENDS, USE_KEYWORDS
+from .lexer import CLOSER, TOKEN, Unreadable, dialect_body_end, string_end
+from .types import parse_type, split_types, with_element
+
+USE = (0, "")
+"""A slot that uses a value."""
+DEFINE, MAYBE, LIKE_NEXT = 1, 2, 3
+"""Other slots: a block argument of the type given; one if the name is not defined yet, else a use; a block argument
+with the type of the next use (`%acc = %init`)."""
+
+Slot = tuple[int, str]
+
+
+class Form:
+    """What a template says."""
+
+    __slots__ = ("aliases", "kept", "plain", "result", "results", "slots", "successors", "whole")
+
+    def __init__(self) -> None:
+        self.whole = False
+        """It is exactly one operation (or one up to the `{` of its region) for certain; if not, read token by token."""
+        self.slots: tuple[Slot, ...] = ()
+        """One for each `%`."""
+        self.plain = True
+        """All slots are uses."""
+        self.results: tuple[str, ...] = ()
+        """Types of the results as far as the text tells."""
+        self.result = ""
+        """The type, if there is one result."""
+        self.aliases: tuple[str, ...] = ()
+        """`#name` and `!name` used, in order."""
+        self.successors: tuple[str, ...] = ()
+        """Labels without `^`."""
+        self.kept = -1
+        """For affine accesses: operands from this one on are listed once each; -1 for other operations."""
+
+
+class _Token:
+    __slots__ = ("kind", "partner", "spaced", "text")
+
+    def __init__(self, kind: str, text: str, spaced: bool) -> None:
+        self.kind, self.text, self.spaced, self.partner = kind, text, spaced, -1
+
+
+def _lex(template: str) -> list[_Token] | None:
+    """Tokens with their bracket partners; None where brackets do not balance or something is no token."""
+    out: list[_Token] = []
+    open_at: list[int] = []
+    pos = 0
+    size = len(template)
+    spaced = False
+    while pos < size:
+        match = TOKEN.match(template, pos)
+        if match is None:
+            return None
+        kind = match.lastgroup or ""
+        end = match.end()
+        if kind in ("space", "comment"):
+            spaced = True
+            pos = end
+            continue
+        if kind == "value":
+            return None
+        try:
+            if kind == "string":
+                end = string_end(template, pos)
+            elif kind == "symbol" and end == pos + 1:
+                end = string_end(template, end)
+            elif kind == "prefixed" and template.startswith("<", end):
+                end = dialect_body_end(template, end)
+                kind = "dialect"
+        except Unreadable:
+            return None
+        token = _Token(kind, template[pos:end], spaced)
+        if kind == "open":
+            open_at.append(len(out))
+        elif kind == "close":
+            if not open_at or CLOSER[out[open_at[-1]].text] != token.text:
+                return None
+            token.partner = open_at.pop()
+            out[token.partner].partner = len(out)
+        out.append(token)
+        spaced = False
+        pos = end
+    return None if open_at else out
+
+
+def _text(tokens: list[_Token], start: int, end: int) -> str:
+    """Text of a run of tokens, white space as single spaces."""
+    return "".join((" " if token.spaced and k else "") + token.text for k, token in enumerate(tokens[start:end]))
+
+
+def _top(tokens: list[_Token]) -> list[int]:
+    """Positions of the tokens outside all brackets; a bracket stands for its whole group."""
+    out = []
+    k = 0
+    while k < len(tokens):
+        out.append(k)
+        k = tokens[k].partner + 1 if tokens[k].kind == "open" else k + 1
+    return out
+
+
+def _is_dictionary(tokens: list[_Token], k: int) -> bool:
+    """Is the `{` at `k` the start of an attribute dictionary, for certain?"""
+    if k + 2 >= len(tokens) or tokens[k + 1].kind not in ("word", "string"):
+        return False
+    after = tokens[k + 2].text
+    if after in ("=", ","):
+        return True
+    name = tokens[k + 1].text
+    return after == "}" and name.rpartition(".")[2] not in REGION_ENDS
+
+
+_ENDS_OPERAND = frozenset(["value", "word", "number", "string", "symbol", "label", "close", "prefixed", "dialect"])
+
+
+def _one_statement(tokens: list[_Token], top: list[int], opens: bool) -> bool:
+    """No second operation starts inside, and every `{` is a dictionary (but the last one, if it opens a region)."""
+    for k, token in enumerate(tokens):
+        if token.text == "{" and token.kind == "open" and not _is_dictionary(tokens, k):
+            return False
+    previous = None
+    for k in top:
+        token = tokens[k]
+        if token.kind == "word" and "." in token.text and previous is not None and token.spaced:
+            before = tokens[previous]
+            ends = before.kind in _ENDS_OPERAND or before.text == "%" or before.kind == "open"
+            if ends or (before.text == "=" and not opens):
+                return False
+        if token.kind == "resource":
+            return False
+        previous = k
+    return True
+
+
+def _types_in(tokens: list[_Token], start: int, end: int) -> tuple[str, ...]:
+    """Types between two positions, split at commas outside brackets; one pair of parentheses around all is dropped."""
+    if start < end and tokens[start].text == "(" and tokens[start].partner == end - 1:
+        start, end = start + 1, end - 1
+    return tuple(_cleaned(part) for part in split_types(_text(tokens, start, end)) if part)
+
+
+def _cleaned(text: str) -> str:
+    """A result's type without its name, attributes and location: `%x: i32 {a.b}` -> `i32`."""
+    if text.endswith("}") and (at := text.find(" {")) > 0:
+        text = text[:at]
+    if text.endswith(")") and (at := text.find(" loc(")) > 0:
+        text = text[:at]
+    return text
+
+
+_STOPS = frozenset(["attributes", "loc"])
+
+
+def _result_types(name: str, tokens: list[_Token], top: list[int]) -> tuple[str, ...]:
+    """Types of the results, as the operation's own rule or the common ways to write them say."""
+    end = len(tokens)
+    colon = arrow = -1
+    for k in top:
+        token = tokens[k]
+        if token.text == "{" and k > max(colon, arrow) >= 0 and end == len(tokens):
+            end = k
+        elif token.kind == "word" and token.text in _STOPS and end == len(tokens):
+            end = k
+        elif token.text == ":" and k < end:
+            colon = k
+        elif token.kind == "arrow" and k < end:
+            arrow = k
+    if name in INDEX_RESULT:
+        return ("index",)
+    if name in FUNCTION_VALUE and colon >= 0:
+        return (_text(tokens, colon + 1, end),)
+    rule = _SPECIAL.get(name)
+    if rule is not None:
+        special = rule(name, tokens, top, colon, arrow, end)
+        if special is not None:
+            return special
+    if arrow > colon:
+        return _types_in(tokens, arrow + 1, end)
+    if colon < 0:
+        return ()
+    start = colon + 1
+    parts_end = end
+    for k in top:
+        if colon < k < end and tokens[k].kind == "word":
+            word = tokens[k].text
+            if word in ("to", "into"):
+                start = k + 1
+            elif word in ("from", "of", "in") and parts_end == end:
+                parts_end = k
+    types = _types_in(tokens, start, parts_end if parts_end > start else end)
+    if name in ELEMENT_RESULT and types:
+        return (parse_type(types[0]).element,)
+    return types
+
+
+def _compared(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    """i1, or a shape of i1."""
+    if arrow > colon or colon < 0:
+        return None
+    types = _types_in(tokens, colon + 1, end)
+    return (with_element(types[0], "i1"),) if types else None
+
+
+def _constant(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    """The written type, or the one that a bare literal has."""
+    if colon >= 0 or not top:
+        return None
+    last = tokens[top[-1]]
+    if last.text in ("true", "false"):
+        return ("i1",)
+    if last.kind == "number":
+        return ("f64" if "." in last.text and not last.text.startswith("0x") else "i64",)
+    if last.kind == "prefixed":
+        return (last.text,)
+    return None
+
+
+def _carried(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    """A loop or conditional gives what stands after its arrow; the type after `:` is the counter's."""
+    return _types_in(tokens, arrow + 1, _type_end(tokens, arrow + 1)) if arrow >= 0 else ()
+
+
+def _type_end(tokens: list[_Token], k: int) -> int:
+    """The position after the type, or the parenthesised list of types, that starts at `k`."""
+    if k >= len(tokens):
+        return k
+    if tokens[k].text == "(":
+        k = tokens[k].partner + 1
+        if k < len(tokens) and tokens[k].kind == "arrow":
+            return _type_end(tokens, k + 1)
+        return k
+    k += 1
+    if k < len(tokens) and tokens[k].text == "<":
+        return tokens[k].partner + 1
+    return k
+
+
+def _destinations(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    """A linalg operation gives what its arrow says, else the types of its `outs` that are tensors."""
+    if arrow >= 0:
+        return _types_in(tokens, arrow + 1, _type_end(tokens, arrow + 1))
+    for k, token in enumerate(tokens):
+        if token.text in ("outs", "init") and k + 1 < len(tokens) and tokens[k + 1].text == "(":
+            first, last = k + 2, tokens[k + 1].partner
+            for inner in range(first, last):
+                if tokens[inner].text == ":":
+                    types = _types_in(tokens, inner + 1, last)
+                    return tuple(part for part in types if part.startswith(("tensor", "!")))
+    return None
+
+
+def _first_of_arrow(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    """`: (!llvm.ptr, i64) -> !llvm.ptr, f32`: the first type after the arrow."""
+    if arrow < 0:
+        return None
+    types = _types_in(tokens, arrow + 1, end)
+    return types[:1]
+
+
+def _member(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    """`%s[1, 0] : !llvm.struct<(i32, array<2 x f32>)>`: the member at that position."""
+    if colon < 0:
+        return None
+    text = _text(tokens, colon + 1, end)
+    for k in top:
+        if tokens[k].text == "[":
+            for inner in range(k + 1, tokens[k].partner):
+                if tokens[inner].kind == "number":
+                    text = _struct_member(text, int(tokens[inner].text))
+    return (text,)
+
+
+def _struct_member(text: str, position: int) -> str:
+    body = text.removeprefix("!llvm.")
+    if body.startswith("struct<") and "(" in body:
+        members = split_types(body[body.index("(") + 1 : body.rindex(")")])
+        if position < len(members):
+            member = members[position]
+            return f"!llvm.{member}" if member.startswith(("ptr", "struct", "array")) else member
+    if body.startswith("array<") and " x " in body:
+        member = body[body.index(" x ") + 3 : -1]
+        return f"!llvm.{member}" if member.startswith(("ptr", "struct", "array")) else member
+    return ""
+
+
+def _shuffled(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    """`%a, %b [0, 4, 1, 5] : vector<4xf32>, vector<4xf32>`: as many elements as the mask has."""
+    types = _types_in(tokens, colon + 1, end) if colon >= 0 else ()
+    for k in top:
+        if tokens[k].text == "[" and types:
+            count = sum(1 for inner in tokens[k + 1 : tokens[k].partner] if inner.kind == "number")
+            info = parse_type(types[0])
+            sizes = (count, *(info.shape or ())[1:])
+            return (f"vector<{''.join(f'{size}x' for size in sizes)}{info.element}>",)
+    return None
+
+
+def _outer_product(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    """`vector<4xf32>, vector<8xf32>` -> `vector<4x8xf32>`; with a scalar, the vector."""
+    types = _types_in(tokens, colon + 1, end) if colon >= 0 else ()
+    if len(types) != 2 or not types[1].startswith("vector<"):
+        return types[:1]
+    left, right = types[0][len("vector<") : -1], types[1][len("vector<") :]
+    return (f"vector<{left[: left.rindex('x') + 1]}{right}",)
+
+
+def _complex_part(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    types = _types_in(tokens, colon + 1, end) if colon >= 0 else ()
+    if types and types[0].startswith("complex<"):
+        return (types[0][len("complex<") : -1],)
+    return None
+
+
+def _future(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    """`async.execute` gives a token first."""
+    rest = _types_in(tokens, arrow + 1, _type_end(tokens, arrow + 1)) if arrow >= 0 else ()
+    return ("!async.token", *rest)
+
+
+def _from_buffer(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    """The older `bufferization.to_tensor %m : memref<4xf32>` gives the tensor of that shape."""
+    types = _types_in(tokens, colon + 1, end) if colon >= 0 else ()
+    if len(types) == 1 and types[0].startswith("memref<") and not any(tokens[k].text == "to" for k in top):
+        return (with_element(types[0], parse_type(types[0]).element).replace("memref", "tensor", 1),)
+    return None
+
+
+_SPECIAL = {
+    "arith.cmpi": _compared, "arith.cmpf": _compared, "llvm.icmp": _compared, "llvm.fcmp": _compared,
+    "index.cmp": _compared, "math.isnan": _compared, "math.isinf": _compared, "math.isfinite": _compared,
+    "math.isnormal": _compared, "complex.eq": _compared, "complex.neq": _compared,
+    "arith.constant": _constant, "index.constant": lambda *_: ("index",), "index.bool.constant": lambda *_: ("i1",),
+    "scf.for": _carried, "scf.if": _carried, "scf.parallel": _carried, "scf.forall": _carried,
+    "affine.for": _carried, "affine.if": _carried, "affine.parallel": _carried,
+    "llvm.getelementptr": _first_of_arrow, "llvm.extractvalue": _member,
+    "vector.shuffle": _shuffled, "vector.outerproduct": _outer_product,
+    "complex.re": _complex_part, "complex.im": _complex_part, "complex.abs": _complex_part,
+    "async.execute": _future, "bufferization.to_tensor": _from_buffer,
+}  # fmt: skip
+
+
+def _slots(name: str, tokens: list[_Token]) -> tuple[Slot, ...]:
+    """What each `%` before a region is: a use, or an argument of the region's first block."""
+    slots: list[Slot] = []
+    carried: list[int] = []
+    opened: list[int] = []
+    is_function = name.rpartition(".")[2].rpartition("$")[2] in _FUNCTIONS
+    is_loop = name in LOOPS
+    size = len(tokens)
+    for k, token in enumerate(tokens):
+        if token.kind == "open":
+            opened.append(k)
+            continue
+        if token.kind == "close":
+            opened.pop()
+            continue
+        if token.text != "%":
+            continue
+        after = tokens[k + 1].text if k + 1 < size else ""
+        before = tokens[k - 1].text if k else ""
+        group = opened[-1] if opened and tokens[opened[-1]].text == "(" else -1
+        keyword = tokens[group - 1].text if group > 0 else ""
+        after_group = ""
+        if group >= 0 and tokens[group].partner + 1 < size:
+            after_group = tokens[tokens[group].partner + 1].text
+        if after == "=":
+            if is_loop and (group < 0 or keyword not in ("iter_args", "shared_outs")):
+                slots.append((DEFINE, "index"))
+            elif name == "gpu.launch":
+                slots.append((DEFINE, "index"))
+            else:
+                carried.append(len(slots))
+                slots.append((LIKE_NEXT, ""))
+        elif before == "as":
+            slots.append((DEFINE, ""))
+        elif group >= 0 and keyword in USE_KEYWORDS:
+            slots.append(USE)
+        elif after == ":" and group >= 0:
+            written = _types_in(tokens, k + 2, _argument_end(tokens, k + 2))
+            slots.append((DEFINE if is_function else MAYBE, written[0] if written else ""))
+        elif group >= 0 and (after_group == "in" or (after_group == "=" and is_loop)):
+            slots.append((DEFINE, "index"))
+        elif is_loop or name in _NO_ARGUMENTS:
+            slots.append(USE)
+        else:
+            slots.append((MAYBE, ""))
+    if is_loop:
+        _type_loop_slots(name, tokens, slots, carried)
+    return tuple(slots)
+
+
+_FUNCTIONS = frozenset(
+    ["func", "module", "entry", "kernel", "program", "class", "component", "machine", "define", "model"]
+)
+_NO_ARGUMENTS = frozenset(["scf.if", "affine.if", "scf.index_switch", "scf.execute_region", "memref.alloca_scope"])
+
+
+def _argument_end(tokens: list[_Token], k: int) -> int:
+    """The end of the type of a block argument: before its attributes, location, `=`, the comma or the parenthesis."""
+    while k < len(tokens):
+        token = tokens[k]
+        if token.kind == "open" and token.text != "{":
+            k = token.partner + 1
+        elif token.kind == "close" or token.text in (",", "{", "=", "loc"):
+            return k
+        else:
+            k += 1
+    return k
+
+
+def _type_loop_slots(name: str, tokens: list[_Token], slots: list[Slot], carried: list[int]) -> None:
+    """Types of what a loop carries, from the list after `->`; a counter that is not an index has its type after `:`."""
+    top = _top(tokens)
+    arrow = next((k for k in reversed(top) if tokens[k].kind == "arrow"), -1)
+    if arrow >= 0 and carried:
+        types = _types_in(tokens, arrow + 1, _type_end(tokens, arrow + 1))
+        if len(types) == len(carried):
+            for at, written in zip(carried, types, strict=True):
+                slots[at] = (DEFINE, written)
+    colon = next((k for k in reversed(top) if tokens[k].text == ":"), -1)
+    if name == "scf.for" and colon >= 0 and slots:
+        slots[0] = (DEFINE, _text(tokens, colon + 1, _type_end(tokens, colon + 1)))
+
+
+_AFFINE_ACCESS = {
+    "affine.load": 1, "affine.store": 2, "affine.vector_load": 1, "affine.vector_store": 2, "affine.prefetch": 1,
+}  # fmt: skip
+
+
+def analyse(name: str, template: str) -> Form:
+    """The form of a template. A last `{` that is not closed stands for a region that opens there."""
+    form = Form()
+    opens = template.endswith("{")
+    tokens = _lex(template[:-1] if opens else template)
+    if tokens is None:
+        return form
+    top = _top(tokens)
+    form.whole = _one_statement(tokens, top, opens)
+    form.aliases = tuple(
+        token.text
+        for k, token in enumerate(tokens)
+        if token.kind == "prefixed" and "." not in token.text and not (token.text[0] == "!" and token.text[1:] in _OLD)
+    )
+    form.successors = tuple(token.text[1:] for token in tokens if token.kind == "label")
+    if opens:
+        form.slots = _slots(name, tokens)
+        form.plain = all(slot is USE for slot in form.slots)
+        return form
+    form.results = _result_types(name, tokens, top)
+    form.result = form.results[-1] if form.results else ""
+    form.kept = _AFFINE_ACCESS.get(name, -1)
+    return form
+
+
+_OLD: frozenset[str] = frozenset()
+
+_FORMS: dict[str, Form] = {}
+_MOST_FORMS = 20000
+_LONGEST_KEY = 2000
+
+
+def form_of(name: str, template: str) -> Form:
+    """`analyse` with a bounded memory; safe to call from several threads."""
+    key = name + template
+    form = _FORMS.get(key)
+    if form is None:
+        form = analyse(name, template)
+        if len(key) <= _LONGEST_KEY:
+            if len(_FORMS) >= _MOST_FORMS:
+                _FORMS.clear()
+            _FORMS[key] = form
+    return form
+
+
+__all__ = ["DEFINE", "LIKE_NEXT", "MAYBE", "USE", "Form", "analyse", "form_of", "lexer"]

@@ -1,0 +1,1253 @@
+"""MLIR text to a `Program`: any dialect, custom and generic syntax, exact or refused.
+
+Most operations stand on one line. One regular expression takes such a line apart, `op_syntax.form_of` knows what a line
+of that form means, and what is left to do is to look up names. Everything else (operations over several lines, strings,
+regions, comments in odd places) is read token by token. Nothing recurses and nothing looks twice at the same text.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+from pathlib import Path
+from typing import Union
+
+from ..errors import ReadError
+from .dialects import (
+    BARE_NAMES,
+    DEFAULT_DIALECT,
+    FORMER_STD,
+    FUNC_NAMES,
+    IMPLIED_TERMINATOR,
+    ISOLATED,
+    NOT_OPERATIONS,
+    OWN_DEFAULT,
+    REGION_ENDS,
+    TRANSPARENT,
+)
+from .lexer import (
+    CLOSER,
+    IDENT,
+    RESULTS,
+    SPACE,
+    TOKEN,
+    VALUE,
+    Unreadable,
+    balanced_end,
+    dialect_body_end,
+    error_at,
+    resource_end,
+    skip_space,
+    string_end,
+)
+from .op_syntax import DEFINE, LIKE_NEXT, MAYBE, USE, Slot, form_of
+from .program import Block, Op, Program, Region
+from .types import normalized, split_types
+
+BYTECODE = b"ML\xefR"
+_LONGEST_STRING = 4096
+
+_BARE = "|".join(sorted({"return", "call", "call_indirect", "module", "func"}))
+_NEXT = rf"""{SPACE}(?:
+      [}}^]
+    | %(?:\d++|[A-Za-z$._\-][\w$.\-]*+)(?::\d++)?+(?:\ *+,\ *+{VALUE}(?::\d++)?+)*+\ *+=\ *+(?:"|[A-Za-z_][\w$]*+\.|call\b|constant\b)
+    | "[\w$.]++"\(
+    | [A-Za-z_][\w$]*+\.[A-Za-z_]
+    | return\b
+    | [\#!][A-Za-z_][\w$]*+\ *+=
+    | \Z)"""
+"""What shows, behind the end of a line outside all brackets, that the operation is over."""
+
+_STATEMENT = re.compile(
+    rf"""{SPACE}(?:
+      (?:({VALUE})((?::\d++)?+(?:\ *+,\ *+{VALUE}(?::\d++)?+)*+)\ *+=\ *+)?+
+      (?:
+        ([A-Za-z_][\w$.]*+)((?:[^\n\r"{{}}/]++|\{{[^\n\r"{{}}/]*+\}})*+)
+        (?: (?://[^\n]*+)?+\r?+\n(?={_NEXT})
+          | (\{{)[ \t]*+(?://[^\n]*+)?+\r?+\n(?={SPACE}(?:
+                [}}^%] | "[\w$.]++"\( | return\b | [A-Za-z_][\w$]*+\.[A-Za-z_][\w$.]*+(?!{SPACE}[=,}}])))
+        )
+      | "([\w$.]++)"\(([^()\n"]*+)\)((?:[^\n\r"{{}}/()]++|<?\{{[^\n\r"{{}}/]*+\}}>?)*+)
+        \ :\ \(((?:[^\n\r"{{}}/()])*+)\)\ ->\ (?:\(([^\n\r"{{}}/()]*+)\)|([^\n\r"{{}}/() ]++))
+        (\ loc\(\#\w++\))?+(?://[^\n]*+)?+[ \t]*+\r?+\n(?={_NEXT})
+      )
+    | (\}})[ \t]*+(?:loc\(\#\w++\))?+[ \t]*+(?://[^\n]*+)?+\r?+(?:\n|\Z)(?={_NEXT})
+    | \^(\d++|[A-Za-z$._\-][\w$.\-]*+)(?:\(([^()\n"/]*+)\))?+:
+    )""",
+    re.ASCII | re.VERBOSE,
+)
+# Groups of _STATEMENT.
+_FIRST, _MORE, _NAME, _REST, _OPENS, _GENERIC, _ARGS, _ATTRS, _TAKES, _GIVES, _GIVE, _LOC, _CLOSE, _LABEL, _PARAMS = (
+    range(1, 16)
+)
+
+_values = re.compile(rf"({VALUE}(?:\#\d++)?+)", re.ASCII).split
+_find_values = re.compile(rf"{VALUE}(?:\#\d++)?+", re.ASCII).findall
+_results = re.compile(
+    rf"{SPACE}({VALUE}{SPACE}(?::{SPACE}\d++)?+(?:{SPACE},{SPACE}{VALUE}{SPACE}(?::{SPACE}\d++)?+)*+){SPACE}={SPACE}",
+    re.ASCII,
+).match
+_result = re.compile(rf"({VALUE}){SPACE}(?::{SPACE}(\d++))?+", re.ASCII).finditer
+_name = re.compile(IDENT, re.ASCII).match
+_alias = re.compile(rf"([#!][A-Za-z_][\w$]*+){SPACE}={SPACE}", re.ASCII).match
+_alias_use = re.compile(r"[#!][A-Za-z_][\w$]*+(?![\w$.<])", re.ASCII)
+_dictionary = re.compile(rf'\{{{SPACE}(?:"[^"\n]*"|({IDENT})){SPACE}([=,}}:]|\Z)?', re.ASCII).match
+_region_start = re.compile(
+    rf"""\{{{SPACE}(?: [\^] | {RESULTS}{SPACE}={SPACE} | "[^"\n]*+"{SPACE}\( | ({IDENT}) | [\#!]{IDENT}{SPACE}= )""",
+    re.ASCII | re.VERBOSE,
+).match
+_quoted_op = re.compile(rf'"([^"\n]*+)"{SPACE}\(', re.ASCII).match
+_defines = re.compile(rf"{RESULTS}{SPACE}={SPACE}(?:(\")|({IDENT}))", re.ASCII).match
+_block_label = re.compile(r"\^(\d++|[A-Za-z$._\-][\w$.\-]*+)", re.ASCII).match
+_location = re.compile(rf"{SPACE}loc{SPACE}\(", re.ASCII).match
+
+_CUSTOM, _GENERIC_FORM, _TOP = range(3)
+
+
+class _Frame:
+    """An open region and the operation around it."""
+
+    __slots__ = (
+        "arguments", "block", "dialect", "first_value", "form", "isolated", "labels", "mark", "more", "op", "outer_names",
+        "outer_pending", "region", "start", "successors", "template", "terminator", "text", "undo", "uses",
+    )  # fmt: skip
+
+    def __init__(self, op: Op, form: int, start: int, dialect: str) -> None:
+        self.op = op
+        self.form = form
+        self.start = start
+        """Where the operation starts, for messages."""
+        self.dialect = dialect
+        """What a name without a dialect belongs to inside."""
+        self.more: tuple[str, str] | None = None
+        """Written results: the first name, and the rest."""
+        self.template = ""
+        self.text = ""
+        self.uses: list[int] = []
+        self.arguments: list[tuple[str, str]] = []
+        """Name and type of the entry block's arguments that the operation's own syntax gives."""
+        self.region: Region
+        self.block: Block
+        self.mark = 0
+        """How many names were visible when the region was opened."""
+        self.first_value = 0
+        self.isolated = False
+        self.outer_names: dict[str, int] | None = None
+        self.outer_pending: dict[str, int] | None = None
+        self.undo: list[tuple[str, int]] = []
+        self.labels: set[str] = set()
+        self.successors: dict[str, int] = {}
+        self.terminator = ""
+
+
+class _Reader:
+    def __init__(self, text: str, path: str) -> None:
+        self.text = text
+        self.program = Program(text, path)
+        self.names: dict[str, int] = {}
+        self.pending: dict[str, int] = {}
+        """Values used above their definition, by name."""
+        self.pending_at: dict[str, int] = {}
+        self.types = self.program.value_types
+        self.defs = self.program.value_defs
+        self.aliases: dict[str, str] = {}
+        self.alias_cache: dict[str, str] = {}
+        root = _Frame(self.program.root, _TOP, 0, "builtin")
+        root.region = Region(root.op)
+        root.op.regions = [root.region]
+        root.block = Block(root.region)
+        root.region.blocks.append(root.block)
+        root.isolated = True
+        self.stack = [root]
+        self.frame = root
+
+    # --- values ---------------------------------------------------------------------------------------------------
+
+    def use(self, name: str, position: int) -> int:
+        """The id of a used value; a value that is not defined yet is awaited."""
+        found = self.names.get(name)
+        if found is not None:
+            return found
+        if name.endswith("#0") and name[:-2] in self.names:
+            return self.names[name[:-2]]
+        if "#" in name and name.partition("#")[0] in self.names:
+            raise Unreadable(f"'{name}' is not a result: '{name.partition('#')[0]}' has fewer", position)
+        found = self.pending.get(name)
+        if found is None:
+            found = len(self.types)
+            self.types.append("")
+            self.defs.append(self.program.root)
+            self.pending[name] = found
+            self.pending_at[name] = position
+        return found
+
+    def define(self, name: str, written: str, owner: Union[Op, Block], position: int) -> int:
+        """A new value, or the awaited one of that name."""
+        pending = self.pending
+        names = self.names
+        if pending and name in pending:
+            value = pending.pop(name)
+            self.types[value] = written
+            self.defs[value] = owner
+        else:
+            value = len(self.types)
+            self.types.append(written)
+            self.defs.append(owner)
+        if name in names:
+            self.redefine(name, position)
+        names[name] = value
+        return value
+
+    def redefine(self, name: str, position: int) -> None:
+        """A name given before: an error in the same region, and hidden by the new one in a region of its own."""
+        old = self.names[name]
+        frame = self.frame
+        if old >= frame.first_value or frame.op.name.partition(".")[0] in TRANSPARENT:
+            raise Unreadable(
+                f"redefinition of '{name}'", position, "Names are given once in a region; split files at `// -----`."
+            )
+        frame.undo.append((name, old))
+
+    def define_results(self, op: Op, first: str, more: str, types: tuple[str, ...], position: int) -> None:
+        """The results `first more =` of an operation, e.g. ("%a", ":2, %b")."""
+        packs = [(match[1], int(match[2]) if match[2] else 1) for match in _result(first + more)]
+        total = sum(count for _, count in packs)
+        if len(types) != total:
+            types = types * total if len(types) == 1 else ("",) * total
+        results: list[int] = []
+        for name, count in packs:
+            if count == 0:
+                raise Unreadable("a result pack holds at least one value", position)
+            for k in range(count):
+                value = self.define(name if k == 0 else f"{name}#{k}", types[len(results)], op, position)
+                if k == 0 and count > 1:
+                    self.define_alias(f"{name}#0", value)
+                results.append(value)
+        op.results = results
+
+    def define_alias(self, name: str, value: int) -> None:
+        if name in self.pending:  # used as %r#0 above: both ids stand for one value; the awaited one keeps its type
+            awaited = self.pending.pop(name)
+            self.types[awaited] = self.types[value]
+            self.defs[awaited] = self.defs[value]
+            value = awaited
+        if name in self.names:
+            self.frame.undo.append((name, self.names[name]))
+        self.names[name] = value
+
+    # --- the walk -------------------------------------------------------------------------------------------------
+
+    def run(self) -> Program:
+        text = self.text
+        size = len(text)
+        match_statement = _STATEMENT.match
+        types, defs = self.types, self.defs
+        names, pending = self.names, self.pending
+        frame = self.frame
+        block = frame.block
+        ops = block.ops
+        dialect = frame.dialect
+        aliases = self.aliases
+        new_op = Op
+        position = 0
+        while True:
+            match = match_statement(text, position)
+            done = False
+            if match is not None:
+                kind = match.lastindex
+                if kind == _REST:
+                    first, more, name, rest = match.group(1, 2, 3, 4)
+                    if "." not in name:
+                        name = self.full_name(name, match.start(_NAME))
+                    if name is not None:
+                        if " loc(" in rest:
+                            rest = _locations("", rest)
+                        parts = _values(rest)
+                        form = form_of(name, "%".join(parts[::2]))
+                        if form.whole:
+                            start = match.start(_NAME) if first is None else match.start(_FIRST)
+                            op = new_op(name, rest, start, block)
+                            try:
+                                op.operands = [names[value] for value in parts[1::2]]
+                            except KeyError:
+                                op.operands = [self.use(value, start) for value in parts[1::2]]
+                            if form.aliases:
+                                self.check_aliases(form.aliases, start)
+                            if form.successors:
+                                self.succeed(op, form.successors, start)
+                            if form.kept >= 0:
+                                _list_once(op, form.kept)
+                            if first is not None:
+                                if more or pending or first in names:
+                                    self.define_results(
+                                        op, first, more, form.results if more else (form.result,), start
+                                    )
+                                else:
+                                    value = len(types)
+                                    names[first] = value
+                                    types.append(form.result)
+                                    defs.append(op)
+                                    op.results = [value]
+                            ops.append(op)
+                            position = match.end()
+                            done = True
+                elif kind == _CLOSE and frame.form == _CUSTOM:
+                    start = match.start(_CLOSE)
+                    closed = self.close_region(start)
+                    self.finish_custom(closed, start)
+                    position = match.end()
+                    done = True
+                elif kind == _OPENS:
+                    first, more, name, rest = match.group(1, 2, 3, 4)
+                    if "." not in name:
+                        name = self.full_name(name, match.start(_NAME))
+                    if name is not None:
+                        if " loc(" in rest:
+                            rest = _locations("", rest)
+                        parts = _values(rest)
+                        template = "%".join(parts[::2])
+                        form = form_of(name, template + "{")
+                        if form.whole:
+                            start = match.start(_NAME) if first is None else match.start(_FIRST)
+                            opened = _Frame(new_op(name, rest, start, block), _CUSTOM, start, dialect)
+                            if first is not None:
+                                opened.more = (first, more)
+                            if form.aliases:
+                                self.check_aliases(form.aliases, start)
+                            opened.template = template
+                            opened.text = rest
+                            self.take_slots(opened, parts[1::2], form.slots, start)
+                            self.open_region(opened)
+                            position = match.end()
+                            done = True
+                elif kind == _LABEL or kind == _PARAMS:
+                    position = self.read_simple_label(match)
+                    done = position >= 0
+                    if not done:
+                        position = match.start(_LABEL) - 1
+                elif kind != _CLOSE:
+                    position = self.read_simple_generic(match)
+                    done = True
+            if not done:
+                position = skip_space(text, position).end()  # type: ignore[union-attr]
+                if position >= size:
+                    break
+                position = self.read_slowly(position)
+            frame = self.frame
+            if frame.block is not block or names is not self.names:
+                block = frame.block
+                ops = block.ops
+                dialect = frame.dialect
+                names, pending = self.names, self.pending
+        return self.finish()
+
+    def finish(self) -> Program:
+        """The end of the text: everything is closed and defined, and a lone written module is the root."""
+        if len(self.stack) > 1:
+            frame = self.stack[-1]
+            raise Unreadable(
+                f"the text ends inside a region of '{frame.op.name}'",
+                max(len(self.text.rstrip()) - 1, 0),
+                "A closing `}` is missing, or the text was cut off.",
+            )
+        self.check_pending()
+        self.check_labels(self.stack[0])
+        program = self.program
+        ops = self.frame.block.ops
+        if len(ops) == 1 and ops[0].name == "builtin.module":
+            program.root = ops[0]
+            program.root.parent = None
+        if self.aliases:
+            self.expand_types()
+        return program
+
+    def check_pending(self) -> None:
+        if self.pending:
+            name = min(self.pending, key=self.pending_at.__getitem__)
+            raise Unreadable(
+                f"'{name}' is used but never defined", self.pending_at[name], "Is the text a part of a larger program?"
+            )
+
+    def check_labels(self, frame: _Frame) -> None:
+        for label, position in frame.successors.items():
+            if label not in frame.labels:
+                raise Unreadable(f"block '^{label}' is used but not defined in this region", position)
+
+    def succeed(self, op: Op, labels: tuple[str, ...], position: int) -> None:
+        op.successors = list(labels)
+        for label in labels:
+            self.frame.successors.setdefault(label, position)
+
+    # --- names of operations ----------------------------------------------------------------------------------------
+
+    def full_name(self, word: str, position: int) -> str | None:
+        """The name with its dialect of an operation written without one; None where it is not one for certain."""
+        dialect = self.frame.dialect
+        if word in NOT_OPERATIONS:
+            return None
+        if word in BARE_NAMES.get(dialect, ()):
+            return f"{dialect}.{word}"
+        if dialect not in BARE_NAMES:
+            return f"{dialect}.{word}"
+        if word in FUNC_NAMES:
+            return FUNC_NAMES[word]
+        if word == "module":
+            return "builtin.module"
+        if word in FORMER_STD:
+            return f"{FORMER_STD[word]}.{word}"
+        return None
+
+    def inner_dialect(self, name: str, outer: str) -> str:
+        """What bare names belong to inside a region of the operation."""
+        known = DEFAULT_DIALECT.get(name)
+        if known is not None:
+            return known
+        dialect = name.partition(".")[0]
+        return dialect if dialect in OWN_DEFAULT else outer
+
+    # --- regions ----------------------------------------------------------------------------------------------------
+
+    def open_region(self, frame: _Frame) -> None:
+        """Make the next region of the frame's operation the current place."""
+        op = frame.op
+        region = Region(op)
+        if op.regions:
+            op.regions.append(region)  # type: ignore[attr-defined]
+        else:
+            op.regions = [region]
+        block = Block(region)
+        region.blocks.append(block)
+        frame.region, frame.block = region, block
+        frame.dialect = self.inner_dialect(op.name, self.frame.dialect)
+        frame.isolated = op.name in ISOLATED
+        frame.terminator = IMPLIED_TERMINATOR.get(op.name, "")
+        self.stack.append(frame)
+        self.frame = frame
+        if frame.isolated:
+            frame.outer_names, frame.outer_pending = self.names, self.pending
+            self.names, self.pending = {}, {}
+        frame.mark = len(self.names)
+        frame.first_value = len(self.types)
+        if frame.arguments:
+            block.args = [self.define(name, written, block, frame.start) for name, written in frame.arguments]
+            if not op.name.endswith("hlo.while"):
+                frame.arguments = []
+
+    def close_region(self, position: int) -> _Frame:
+        """Leave the current region; its names are forgotten."""
+        frame = self.stack.pop()
+        if frame.form == _TOP:
+            raise Unreadable("unbalanced '}'", position, "No region is open here.")
+        self.frame = self.stack[-1]
+        names = self.names
+        if frame.isolated:
+            if self.pending:
+                self.check_pending()
+            assert frame.outer_names is not None
+            assert frame.outer_pending is not None
+            self.names, self.pending = frame.outer_names, frame.outer_pending
+        else:
+            for _ in range(len(names) - frame.mark):
+                names.popitem()
+            for name, value in reversed(frame.undo):
+                names[name] = value
+        frame.undo = []
+        if frame.successors:
+            self.check_labels(frame)
+            frame.successors = {}
+        if frame.labels:
+            frame.labels = set()
+        blocks = frame.region.blocks
+        last = blocks[-1]
+        if frame.form == _CUSTOM:
+            if frame.terminator:
+                if not last.ops or last.ops[-1].name != frame.terminator:
+                    self.imply(frame.terminator, last, position)
+        elif len(blocks) == 1 and not last.ops and not last.label:
+            blocks.clear()
+        return frame
+
+    def imply(self, name: str, block: Block, position: int) -> None:
+        """Add the terminator that the text leaves out."""
+        op = Op(name, "", position, block, implied=True)
+        if name == "scf.forall.in_parallel":
+            region = Region(op)
+            region.blocks.append(Block(region))
+            op.regions = [region]
+        block.ops.append(op)
+
+    def finish_custom(self, frame: _Frame, position: int) -> None:
+        """The last region of an operation in custom syntax is closed and nothing follows."""
+        op = frame.op
+        template = frame.template + "{}"
+        op.text = frame.text + "{}"
+        op.operands = frame.uses
+        if frame.more is not None:
+            form = form_of(op.name, template)
+            first, more = frame.more
+            self.define_results(op, first, more, form.results if more else (form.result,), frame.start)
+        self.frame.block.ops.append(op)
+
+    def take_slots(self, frame: _Frame, written: list[str], slots: tuple[Slot, ...], position: int) -> None:
+        """Sort the values before a region into uses and arguments of its entry block."""
+        names = self.names
+        uses = frame.uses
+        awaiting: list[int] = []
+        for name, slot in zip(written, slots, strict=True):
+            kind = slot[0]
+            if kind == 0 or (kind == MAYBE and (name in names or name in self.pending)):
+                value = self.use(name, position)
+                uses.append(value)
+                if awaiting:
+                    at = awaiting.pop()
+                    frame.arguments[at] = (frame.arguments[at][0], self.types[value])
+            else:
+                if kind == LIKE_NEXT:
+                    awaiting.append(len(frame.arguments))
+                frame.arguments.append((name, slot[1]))
+
+    # --- the simple lines -------------------------------------------------------------------------------------------
+
+    def read_simple_label(self, match: re.Match[str]) -> int:
+        """`^bb0(%a: f32):`; -1 where it must be read token by token."""
+        label, params = match.group(_LABEL, _PARAMS)
+        arguments: list[tuple[str, str]] = []
+        if params:
+            parts = _values(params)
+            for k in range(1, len(parts), 2):
+                after = parts[k + 1].strip()
+                if not after.startswith(":"):
+                    return -1
+                written = after[1:].strip()
+                if k + 2 < len(parts):
+                    if not written.endswith(","):
+                        return -1
+                    written = written[:-1]
+                if " loc" in written or len(split_types(written)) != 1:
+                    return -1
+                arguments.append((parts[k], normalized(written)))
+            if parts[0].strip():
+                return -1
+        self.start_block(label, arguments, match.start(_LABEL))
+        return match.end()
+
+    def start_block(self, label: str, arguments: list[tuple[str, str]], position: int) -> None:
+        frame = self.frame
+        if label in frame.labels:
+            raise Unreadable(f"redefinition of block '^{label}'", position)
+        frame.labels.add(label)
+        if frame.form == _TOP:
+            raise Unreadable("a block label outside any region", position)
+        region = frame.region
+        first = region.blocks[0]
+        if len(region.blocks) == 1 and not first.ops and not first.label and not first.args:
+            block = first
+            block.label = label
+        else:
+            block = Block(region, label)
+            region.blocks.append(block)
+        frame.block = block
+        block.args = [self.define(name, written, block, position) for name, written in arguments]
+
+    def read_simple_generic(self, match: re.Match[str]) -> int:
+        """`%0 = "a.b"(%x) {k = 1} : (f32) -> f32` on one line."""
+        first, more, name, args, attributes = match.group(_FIRST, _MORE, _GENERIC, _ARGS, _ATTRS)
+        start = match.start(_FIRST) if first is not None else match.start(_GENERIC) - 1
+        if (
+            "%" in attributes
+            or attributes.count("[") != attributes.count("]")
+            or attributes.count("<") != attributes.count(">")
+        ):
+            return self.read_slowly(start)
+        takes = split_types(match[_TAKES])
+        gives = match[_GIVES]
+        types = split_types(gives) if gives is not None else (match[_GIVE],)
+        operands = _find_values(args)
+        if (
+            len(takes) != len(operands)
+            or args.count(",") != max(len(operands) - 1, 0)
+            or (types[0:1] and types[0].count("<") != types[0].count(">"))
+        ):
+            return self.read_slowly(start)
+        frame = self.frame
+        op = Op(
+            name,
+            self.text[
+                match.end(_GENERIC) + 1 : match.start(_LOC)
+                if match[_LOC]
+                else match.end(match.lastindex or 0) + (gives is not None)
+            ],
+            start,
+            frame.block,
+        )
+        op.operands = [self.use(value, start) for value in operands]
+        if "#" in attributes or "!" in attributes or "!" in match[_TAKES]:
+            self.check_aliases(tuple(_alias_use.findall(attributes)), start)
+        if "^" in attributes:
+            labels = attributes[attributes.index("[") + 1 : attributes.index("]")].split(",")
+            self.succeed(op, tuple(label.strip()[1:] for label in labels), start)
+        self.finish_generic(op, first, more, types, start)
+        return match.end()
+
+    def finish_generic(self, op: Op, first: str | None, more: str, types: tuple[str, ...], start: int) -> None:
+        if first is not None:
+            packs = [int(found[2] or 1) for found in _result(first + more)]
+            if sum(packs) != len(types):
+                raise Unreadable(f"'{op.name}' has {len(types)} results, but {sum(packs)} are named", start)
+            self.define_results(op, first, more, types, start)
+        else:
+            position = len(self.types)
+            self.types.extend(types)
+            self.defs.extend([op] * len(types))
+            op.results = list(range(position, position + len(types)))
+        self.frame.block.ops.append(op)
+
+    # --- token by token ---------------------------------------------------------------------------------------------
+
+    def read_slowly(self, position: int) -> int:
+        """Read what starts at `position` (not white space), up to its end or into its first region."""
+        text = self.text
+        char = text[position]
+        if char == "}":
+            if self.frame.form == _TOP:
+                raise Unreadable("unbalanced '}'", position, "No region is open here.")
+            frame = self.close_region(position)
+            if frame.form == _CUSTOM:
+                return self.go_on_custom(frame, position + 1, after_region=True)
+            return self.go_on_generic(frame, position + 1)
+        if char == "^":
+            return self.read_label(position)
+        if char == "{" and text.startswith("{-#", position):
+            return resource_end(text, position)
+        if char in "#!":
+            return self.read_alias(position)
+        start = position
+        match = _results(text, position)
+        first, more = None, ""
+        if match:
+            found = match[1]
+            first = re.match(VALUE, found, re.ASCII)[0]  # type: ignore[index]
+            more = found[len(first) :]
+            position = match.end()
+        if position < len(text) and text[position] == '"':
+            return self.read_generic(position, start, first, more)
+        word = _name(text, position)
+        if word is None:
+            raise Unreadable(f"expected an operation, found {self.shown(position)}", position)
+        name: str | None = word[0]
+        if "." not in word[0]:
+            name = self.full_name(word[0], position)
+            if name is None:
+                raise Unreadable(
+                    f"'{word[0]}' is not an operation here",
+                    position,
+                    "Is this MLIR? Operations are written `dialect.name`.",
+                )
+        if name is None or name.endswith("."):
+            raise Unreadable(f"expected an operation, found {self.shown(position)}", position)
+        frame = _Frame(Op(name, "", start, self.frame.block), _CUSTOM, start, "")
+        if first is not None:
+            frame.more = (first, more)
+        return self.go_on_custom(frame, word.end(), after_region=False)
+
+    def shown(self, position: int) -> str:
+        token = TOKEN.match(self.text, position)
+        return f"'{token[0]}'" if token and token[0].strip() else repr(self.text[position : position + 1]) or "the end"
+
+    def is_operation_start(self, position: int, new_line: bool) -> bool:
+        """Outside all brackets, does another operation, alias or label start here?"""
+        text = self.text
+        char = text[position]
+        if char == "%":
+            match = _defines(text, position)
+            if not match:
+                return False
+            if match[1]:
+                return bool(_quoted_op(text, match.start(1)))
+            word = match[2]
+            return "." in word or (new_line and self.full_name(word, position) is not None)
+        if char == '"':
+            return new_line and bool(_quoted_op(text, position))
+        if char in "#!":
+            return new_line and bool(_alias(text, position))
+        if char == "^":
+            return new_line
+        if char == "{":
+            return text.startswith("{-#", position)
+        match = _name(text, position)
+        if not match:
+            return False
+        word = match[0]
+        if "." in word:
+            return not word.endswith(".")
+        return new_line and self.full_name(word, position) is not None
+
+    def is_region(self, position: int, frame: _Frame, template: str) -> bool:
+        """Does the `{` here open a region (or an attribute dictionary)?"""
+        text = self.text
+        match = _dictionary(text, position)
+        if match is not None and match[2] and match[2] != ":":
+            name = match[1]
+            if name is None or match[2] in "=,":
+                return False
+            last = name.rpartition(".")[2]
+            if last in REGION_ENDS:
+                return True
+            return "." in name and "\n" in text[position : match.end()]
+        inside = skip_space(text, position + 1).end()  # type: ignore[union-attr]
+        if text.startswith("}", inside):
+            return not template.endswith(("attributes ", "attributes"))
+        match = _region_start(text, position)
+        if match is None:
+            return False
+        if match[1] is not None:
+            return (
+                "." in match[1]
+                or self.full_name(match[1], position) is not None
+                or frame.op.name.partition(".")[0] in OWN_DEFAULT
+            )
+        return True
+
+    def go_on_custom(self, frame: _Frame, position: int, *, after_region: bool) -> int:
+        """Read an operation in custom syntax from after its name or a region of it, to its end or its next region."""
+        text = self.text
+        size = len(text)
+        pieces: list[str] = []
+        template: list[str] = []
+        written: list[str] = []
+        brackets: list[tuple[str, int]] = []
+        if after_region:
+            pieces.append("{}")
+            template.append("{}")
+        first = not after_region
+        spaced = new_line = False
+        joins = after_region
+        """Another operation may start here although no line ended."""
+        segment = position
+        words = 0
+        aliases: list[str] = []
+        match_token = TOKEN.match
+        while position < size:
+            token = match_token(text, position)
+            if token is None:
+                raise Unreadable(f"unexpected character {text[position]!r}", position)
+            kind = token.lastgroup
+            end = token.end()
+            if kind == "space" or kind == "comment":
+                spaced = True
+                if "\n" in token[0]:
+                    new_line = True
+                position = end
+                continue
+            part = token[0]
+            if not brackets:
+                if kind == "close":
+                    if part == "}":
+                        break
+                    raise Unreadable(f"unbalanced '{part}'", position)
+                if (
+                    (new_line or joins)
+                    and not first
+                    and kind in ("value", "string", "prefixed", "word", "resource", "label")
+                    and (kind != "label" or self.is_label(position))
+                    and self.is_operation_start(position, new_line or after_region)
+                ):
+                    break
+                if kind == "word" and part == "loc" and text[skip_space(text, end).end() :][:1] == "(":  # type: ignore[union-attr]
+                    position = balanced_end(text, skip_space(text, end).end())  # type: ignore[union-attr]
+                    joins = True
+                    continue
+            elif kind == "word" and part == "loc" and brackets[-1][0] == ")" and text.startswith("(", end):
+                position = balanced_end(text, end)
+                continue
+            if first and kind == "label" and new_line:
+                break
+            first = False
+            joins = False
+            after_region = after_region and kind == "space"
+            if spaced:
+                pieces.append(" ")
+                template.append(" ")
+            spaced = new_line = False
+            if kind == "word":
+                words += 1
+                if words > 6 and not brackets:
+                    raise Unreadable(f"'{frame.op.name}' reads like prose, not like an operation", frame.start)
+                if not brackets:
+                    joins = True
+            else:
+                words = 0
+            if kind == "value":
+                written.append(part)
+                pieces.append(part)
+                template.append("%")
+                if end < size and (text[end].isalnum() or text[end] in "_$.-"):
+                    template.append(" ")
+                joins = not brackets
+                position = end
+                continue
+            if kind == "string":
+                end = string_end(text, position)
+                part = text[position:end] if end - position <= _LONGEST_STRING else text[position : position + 16] + '"'
+            elif kind == "symbol":
+                if end == position + 1:
+                    end = string_end(text, end)
+                    part = text[position:end]
+                joins = not brackets
+            elif kind == "prefixed":
+                if text.startswith("<", end):
+                    end = dialect_body_end(text, end)
+                    part = text[position:end]
+                elif "." not in part:
+                    aliases.append(part)
+                joins = not brackets
+            elif kind == "number":
+                joins = not brackets
+            elif kind == "open":
+                if part == "{" and (not brackets or brackets[-1][0] == ")"):
+                    if self.is_region(position, frame, "".join(template)):
+                        if brackets:
+                            raise Unreadable(
+                                f"a region of '{frame.op.name}' inside parentheses cannot be read",
+                                position,
+                                "Print the program in generic form, or report the operation.",
+                            )
+                        self.add_segment(frame, pieces, template, written, aliases, segment, opens=True)
+                        self.open_region(frame)
+                        return end
+                    close = balanced_end(text, position)
+                    part = self.plain_group(position, close)
+                    aliases.extend(_alias_use.findall(part))
+                    end = close
+                    joins = not brackets
+                else:
+                    brackets.append((CLOSER[part], position))
+            elif kind == "close":
+                if part != brackets[-1][0]:
+                    raise Unreadable(f"unbalanced '{part}': '{brackets[-1][0]}' is missing", position)
+                brackets.pop()
+                joins = not brackets
+            elif kind == "resource":
+                raise Unreadable("unexpected '{-#'", position)
+            pieces.append(part)
+            template.append(part)
+            position = end
+        if brackets:
+            raise Unreadable(
+                f"the text ends inside '{frame.op.name}'",
+                max(len(text.rstrip()) - 1, 0),
+                f"The bracket opened on line {text.count(chr(10), 0, brackets[-1][1]) + 1} is not closed.",
+            )
+        self.add_segment(frame, pieces, template, written, aliases, segment, opens=False)
+        op = frame.op
+        form = form_of(op.name, frame.template)
+        op.text = frame.text
+        op.operands = frame.uses
+        if form.successors:
+            self.succeed(op, form.successors, frame.start)
+        if form.kept >= 0:
+            _list_once(op, form.kept)
+        if frame.more is not None:
+            names, more = frame.more
+            self.define_results(op, names, more, form.results if more else (form.result,), frame.start)
+        self.check_end(op, frame, position)
+        self.frame.block.ops.append(op)
+        return position
+
+    def check_end(self, op: Op, frame: _Frame, position: int) -> None:
+        """An operation does not end in the middle of something."""
+        tail = frame.template.rstrip()
+        if tail.endswith((",", ":", "->", "=")):
+            raise Unreadable(f"'{op.name}' ends after '{tail[-1]}'", max(min(position, len(self.text)) - 1, 0))
+
+    def plain_group(self, position: int, end: int) -> str:
+        """The text of an attribute dictionary, comments and long strings left out."""
+        text = self.text
+        if end - position <= _LONGEST_STRING and "//" not in text[position:end] and "\n" not in text[position:end]:
+            return text[position:end]
+        out: list[str] = []
+        here = position
+        while here < end:
+            token = TOKEN.match(text, here)
+            if token is None:
+                raise Unreadable(f"unexpected character {text[here]!r}", here)
+            kind = token.lastgroup
+            stop = token.end()
+            part = token[0]
+            if kind == "string":
+                stop = string_end(text, here)
+                part = text[here:stop] if stop - here <= _LONGEST_STRING else text[here : here + 16] + '"'
+            elif kind == "symbol" and stop == here + 1:
+                stop = string_end(text, stop)
+                part = text[here:stop]
+            elif kind == "prefixed" and text.startswith("<", stop):
+                stop = dialect_body_end(text, stop)
+                part = text[here:stop]
+            elif kind == "space" or kind == "comment":
+                part = " "
+            if part != " " or (out and out[-1] != " "):
+                out.append(part)
+            here = stop
+        return "".join(out)
+
+    def is_label(self, position: int) -> bool:
+        """`^name:` or `^name(`...`):`, not a successor."""
+        match = _block_label(self.text, position)
+        assert match
+        end = skip_space(self.text, match.end()).end()  # type: ignore[union-attr]
+        if self.text.startswith("(", end):
+            end = skip_space(self.text, balanced_end(self.text, end)).end()  # type: ignore[union-attr]
+        return self.text.startswith(":", end)
+
+    def add_segment(
+        self,
+        frame: _Frame,
+        pieces: list[str],
+        template: list[str],
+        written: list[str],
+        aliases: list[str],
+        position: int,
+        *,
+        opens: bool,
+    ) -> None:
+        """Take over what stands between two regions: text, uses, and arguments of the next region."""
+        segment = "".join(template)
+        frame.text += "".join(pieces)
+        if not opens:
+            frame.text = frame.text.rstrip()
+        frame.template += segment
+        if aliases:
+            self.check_aliases(tuple(aliases), position)
+        if opens:
+            form = form_of(frame.op.name, segment.removeprefix("{}") + "{")
+            slots = form.slots
+            if len(slots) != len(written):
+                slots = (USE,) * len(written)
+            self.take_slots(frame, written, slots, position)
+        else:
+            frame.uses.extend([self.use(name, position) for name in written])
+
+    def read_generic(self, position: int, start: int, first: str | None, more: str) -> int:
+        """`"a.b"(%x)[^bb] <{...}> ({...}) {...} : (f32) -> f32`, up to its first region or its end."""
+        text = self.text
+        match = _quoted_op(text, position)
+        if not match:
+            raise Unreadable("expected `(` after the name of an operation in quotes", position)
+        frame = _Frame(Op(match[1], "", start, self.frame.block), _GENERIC_FORM, start, "")
+        if first is not None:
+            frame.more = (first, more)
+        end = balanced_end(text, match.end() - 1)
+        operands = text[match.end() : end - 1]
+        names = _find_values(operands)
+        if re.sub(rf"{VALUE}(?:#\d+)?|{SPACE}", "", operands, flags=re.ASCII) != "," * max(len(names) - 1, 0):
+            raise Unreadable(f"the operands of '{match[1]}' are not a list of values", match.end())
+        frame.uses = [self.use(name, match.end()) for name in names]
+        frame.text = text[match.end() - 1 : end]
+        position = skip_space(text, end).end()  # type: ignore[union-attr]
+        if text.startswith("[", position):
+            end = balanced_end(text, position)
+            labels = [label.strip() for label in text[position + 1 : end - 1].split(",")]
+            self.succeed(frame.op, tuple(label.partition("(")[0][1:] for label in labels if label), position)
+            frame.text += text[position:end]
+            position = skip_space(text, end).end()  # type: ignore[union-attr]
+        if text.startswith("<", position):
+            end = balanced_end(text, position)
+            part = self.plain_group(position, end)
+            self.check_aliases(tuple(_alias_use.findall(part)), position)
+            frame.text += " " + part
+            position = skip_space(text, end).end()  # type: ignore[union-attr]
+        if text.startswith("(", position):
+            inside = skip_space(text, position + 1).end()  # type: ignore[union-attr]
+            if not text.startswith("{", inside):
+                raise Unreadable(f"expected a region of '{match[1]}'", inside)
+            frame.text += " ("
+            self.open_region(frame)
+            return inside + 1
+        return self.end_generic(frame, position)
+
+    def go_on_generic(self, frame: _Frame, position: int) -> int:
+        """After a region of an operation in generic syntax: its next region, or its end."""
+        text = self.text
+        frame.text += "{}"
+        position = skip_space(text, position).end()  # type: ignore[union-attr]
+        if text.startswith(",", position):
+            position = skip_space(text, position + 1).end()  # type: ignore[union-attr]
+            if not text.startswith("{", position):
+                raise Unreadable(f"expected a region of '{frame.op.name}'", position)
+            frame.text += ", "
+            self.open_region(frame)
+            return position + 1
+        if not text.startswith(")", position):
+            raise Unreadable(f"expected ')' after the regions of '{frame.op.name}'", position)
+        frame.text += ")"
+        return self.end_generic(frame, skip_space(text, position + 1).end())  # type: ignore[union-attr]
+
+    def end_generic(self, frame: _Frame, position: int) -> int:
+        """Attributes and the function type."""
+        text = self.text
+        op = frame.op
+        if text.startswith("{", position):
+            end = balanced_end(text, position)
+            part = self.plain_group(position, end)
+            self.check_aliases(tuple(_alias_use.findall(part)), position)
+            frame.text += " " + part
+            position = skip_space(text, end).end()  # type: ignore[union-attr]
+        if not text.startswith(":", position):
+            raise Unreadable(f"expected ':' and the type of '{op.name}', found {self.shown(position)}", position)
+        position = skip_space(text, position + 1).end()  # type: ignore[union-attr]
+        start = position
+        if not text.startswith("(", position):
+            raise Unreadable(f"expected the function type of '{op.name}'", position)
+        end = balanced_end(text, position)
+        takes = split_types(self.plain_group(position, end)[1:-1])
+        position = skip_space(text, end).end()  # type: ignore[union-attr]
+        if not text.startswith("->", position):
+            raise Unreadable(f"expected '->' in the function type of '{op.name}'", position)
+        position = skip_space(text, position + 2).end()  # type: ignore[union-attr]
+        gives_at = position
+        if text.startswith("(", position):
+            end = balanced_end(text, position)
+            after = skip_space(text, end).end()  # type: ignore[union-attr]
+            if text.startswith("->", after):  # one result, itself a function type
+                end = self.type_end(position)
+                gives: tuple[str, ...] = (normalized(self.plain_group(gives_at, end)),)
+            else:
+                gives = split_types(self.plain_group(gives_at, end)[1:-1])
+        else:
+            end = self.type_end(position)
+            gives = (normalized(self.plain_group(gives_at, end)),)
+        if len(takes) != len(frame.uses):
+            raise Unreadable(f"'{op.name}' has {len(frame.uses)} operands and {len(takes)} operand types", start)
+        self.check_aliases(tuple(_alias_use.findall(self.plain_group(start, end))), start)
+        op.text = frame.text + " : " + self.plain_group(start, end)
+        op.operands = frame.uses
+        location = _location(text, end)
+        if location:
+            end = balanced_end(text, location.end() - 1)
+        first, more = frame.more if frame.more is not None else (None, "")
+        self.finish_generic(op, first, more, gives, frame.start)
+        return end
+
+    def type_end(self, position: int) -> int:
+        """The position after one type."""
+        text = self.text
+        while True:
+            if text.startswith("(", position):
+                end = balanced_end(text, position)
+                after = skip_space(text, end).end()  # type: ignore[union-attr]
+                if not text.startswith("->", after):
+                    raise Unreadable("expected '->' in a function type", after)
+                position = skip_space(text, after + 2).end()  # type: ignore[union-attr]
+                if text.startswith("(", position):
+                    end = balanced_end(text, position)
+                    after = skip_space(text, end).end()  # type: ignore[union-attr]
+                    if not text.startswith("->", after):
+                        return end
+                continue
+            token = TOKEN.match(text, position)
+            if token is None or token.lastgroup not in ("word", "prefixed"):
+                raise Unreadable(f"expected a type, found {self.shown(position)}", position)
+            end = token.end()
+            if text.startswith("<", end):
+                return dialect_body_end(text, end) if token.lastgroup == "prefixed" else balanced_end(text, end)
+            return end
+
+    def read_label(self, position: int) -> int:
+        """A block label with arguments that span lines or hold brackets."""
+        text = self.text
+        match = _block_label(text, position)
+        if not match:
+            raise Unreadable("expected a block label", position)
+        end = skip_space(text, match.end()).end()  # type: ignore[union-attr]
+        arguments: list[tuple[str, str]] = []
+        if text.startswith("(", end):
+            close = balanced_end(text, end)
+            here = skip_space(text, end + 1).end()  # type: ignore[union-attr]
+            while here < close - 1:
+                value = re.compile(VALUE, re.ASCII).match(text, here)
+                if not value:
+                    raise Unreadable(f"expected a block argument, found {self.shown(here)}", here)
+                here = skip_space(text, value.end()).end()  # type: ignore[union-attr]
+                if not text.startswith(":", here):
+                    raise Unreadable("expected ':' and the type of a block argument", here)
+                here = skip_space(text, here + 1).end()  # type: ignore[union-attr]
+                stop = self.type_end(here)
+                arguments.append((value[0], normalized(self.plain_group(here, stop))))
+                location = _location(text, stop)
+                if location:
+                    stop = balanced_end(text, location.end() - 1)
+                here = skip_space(text, stop).end()  # type: ignore[union-attr]
+                if text.startswith(",", here):
+                    here = skip_space(text, here + 1).end()  # type: ignore[union-attr]
+                elif here != close - 1:
+                    raise Unreadable(f"expected ',' or ')' after a block argument, found {self.shown(here)}", here)
+            end = skip_space(text, close).end()  # type: ignore[union-attr]
+        if not text.startswith(":", end):
+            raise Unreadable(f"expected ':' after the block label '^{match[1]}'", end)
+        self.start_block(match[1], arguments, position)
+        return end + 1
+
+    # --- aliases ----------------------------------------------------------------------------------------------------
+
+    def read_alias(self, position: int) -> int:
+        """`#name = attribute` or `!name = type`."""
+        text = self.text
+        match = _alias(text, position)
+        if not match or self.frame.form != _TOP:
+            raise Unreadable(f"expected an operation, found {self.shown(position)}", position)
+        size = len(text)
+        here = match.end()
+        new_line = False
+        first = True
+        while here < size:
+            token = TOKEN.match(text, here)
+            if token is None:
+                raise Unreadable(f"unexpected character {text[here]!r}", here)
+            kind = token.lastgroup
+            if kind == "space" or kind == "comment":
+                new_line = new_line or "\n" in token[0]
+                here = token.end()
+                continue
+            if (
+                new_line
+                and not first
+                and kind in ("value", "string", "prefixed", "word", "resource")
+                and self.is_operation_start(here, True)
+            ):
+                break
+            if kind == "close":
+                raise Unreadable(f"unbalanced '{token[0]}'", here)
+            first = new_line = False
+            end = token.end()
+            if kind == "open":
+                end = balanced_end(text, here)
+            elif kind == "string":
+                end = string_end(text, here)
+            elif kind == "symbol" and end == here + 1:
+                end = string_end(text, end)
+            elif kind == "prefixed" and text.startswith("<", end):
+                end = dialect_body_end(text, end)
+            here = end
+        if first:
+            raise Unreadable(f"nothing is written after '{match[1]} ='", position)
+        written = normalized(self.plain_group(match.end(), here))
+        name = match[1]
+        if name in self.aliases and self.aliases[name] != written:
+            raise Unreadable(f"redefinition of the alias '{name}'", position, "Split files at `// -----`.")
+        if not written.startswith("loc("):
+            self.check_aliases(tuple(_alias_use.findall(_without_strings(written))), position)
+        self.aliases[name] = written
+        expanded = self.expanded(written)
+        if name[0] == "#":
+            self.program.attribute_aliases[name] = expanded
+        else:
+            self.program.type_aliases[name] = expanded
+        return here
+
+    def check_aliases(self, used: tuple[str, ...], position: int) -> None:
+        for name in used:
+            if name not in self.aliases:
+                raise Unreadable(f"undefined alias '{name}'", position, f"Define it above: `{name} = ...`.")
+
+    def expanded(self, text: str) -> str:
+        """The text with aliases replaced by what they stand for."""
+        if "#" not in text and "!" not in text:
+            return text
+        known = self.alias_cache.get(text)
+        if known is None:
+            program = self.program
+
+            def replacement(match: re.Match[str]) -> str:
+                name = match[0]
+                table = program.attribute_aliases if name[0] == "#" else program.type_aliases
+                return table.get(name, name)
+
+            known = self.alias_cache[text] = _alias_use.sub(replacement, text)
+        return known
+
+    def expand_types(self) -> None:
+        """Aliases in the types of values."""
+        types = self.types
+        for value, written in enumerate(types):
+            if "!" in written or "#" in written:
+                expanded = self.expanded(written)
+                if written[0] == "#" and " : " in expanded:  # arith.constant #two
+                    expanded = expanded.rpartition(" : ")[2]
+                types[value] = expanded
+
+
+_strings = re.compile(r'"(?:[^"\\]++|\\.)*+"')
+
+
+def _without_strings(text: str) -> str:
+    return _strings.sub('""', text)
+
+
+_locations = re.compile(r" loc\((?:[^()\"]++|\([^()\"]*+\))*+\)", re.ASCII).sub
+
+
+def _list_once(op: Op, kept: int) -> None:
+    """Operands of an affine access: each subscript value once, as in the map's operand list."""
+    operands = op.operands
+    subscripts = operands[kept + 0 :]
+    if len(subscripts) > 1 and len(set(subscripts)) < len(subscripts):
+        op.operands = [*operands[:kept], *dict.fromkeys(subscripts)]
+
+
+def _decoded(source: object, path: str) -> tuple[str, str]:
+    """Text and path of what `read` was given."""
+    if isinstance(source, str):
+        return source, path
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        data = bytes(source)
+        if data.startswith(BYTECODE):
+            raise ReadError(
+                "this is MLIR bytecode, not text",
+                path=path,
+                hint=f"Turn it into text first: mlir-opt --allow-unregistered-dialect {path} -o {path}.txt",
+            )
+        return data.decode("utf-8", "surrogateescape"), path
+    if isinstance(source, os.PathLike):
+        name = os.fspath(source)
+        if isinstance(name, bytes):
+            name = os.fsdecode(name)
+        try:
+            data = Path(name).read_bytes()
+        except OSError as problem:
+            raise ReadError(f"cannot be read: {problem.strerror or problem}", path=name) from None
+        return _decoded(data, name)
+    return str(source), path
+
+
+def read(source: object, *, path: str = "<text>") -> Program:
+    """Read one MLIR module.
+
+    Parameters
+    ----------
+    source : str or bytes (the text), os.PathLike (a file), or any object whose `str()` is MLIR
+    path : name for messages, where the source has none of its own
+
+    Raises
+    ------
+    ReadError
+        The text is not MLIR, is cut off, is bytecode, or cannot be read exactly. It says where.
+    """
+    text, path = _decoded(source, path)
+    if text.startswith("ML\xefR") or text.startswith("ML\udcefR"):
+        return read(BYTECODE, path=path)
+    collecting = len(text) > 100_000 and gc.isenabled()
+    if collecting:
+        gc.disable()
+    try:
+        return _Reader(text, path).run()
+    except Unreadable as failure:
+        raise error_at(failure, text, path) from None
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def read_path(path: str | os.PathLike[str]) -> Program:
+    """Read the MLIR module in a file."""
+    return read(Path(path))
