@@ -292,7 +292,7 @@ def operands(kernel: str, shapes: list[tuple[int, ...]], dtype: np.dtype, rng: n
     if kernel == "cholesky":
         arrays[0] = arrays[0] @ arrays[0].T + len(arrays[0]) * np.eye(len(arrays[0]))
     elif kernel in ("lu", "ludcmp", "trisolv"):
-        arrays[0] += len(arrays[0]) * np.eye(len(arrays[0]))
+        arrays[0] += 2 * np.sqrt(len(arrays[0])) * np.eye(len(arrays[0]))
     elif kernel == "durbin":
         arrays[0] = 0.5 ** np.arange(1, len(arrays[0]) + 1) * rng.uniform(0.5, 1, len(arrays[0]))
     elif kernel == "correlation":
