@@ -6,10 +6,12 @@ predictions of all folds are pooled and scored once.
 - **random**: 20,000 rows to learn from and 2,000 to judge, as in the literature, where that many exist; else 10 % are
   judged. Variants of one program stand on both sides: an optimistic number, given for comparison only.
 - **program**: programs in 5 groups by `program_id`; one group is judged. 20 % of the programs.
-- **family**: families in 5 groups of about equal size, each judged once by a model that saw none of its families, and the
-  predictions pooled. One draw of held-out families would say more about the draw than about the model: families differ
-  a lot, and there are few. Nothing is chosen by looking at results: the groups follow from the names, sizes and the seed.
-- **real**: learn from all rows, judge on modules that nobody here wrote (`data/sets/real.parquet`); it needs no fold here.
+- **family**: families in 5 groups of about equal size, each judged once by a model that saw none of its families, and
+  the predictions pooled. One draw of held-out families would say more about the draw than about the model: families
+  differ a lot, and there are few. Nothing is chosen by looking at results: the groups follow from the names, sizes
+  and the seed.
+- **real**: learn from all rows, judge on modules that nobody here wrote (`data/sets/real.parquet`); it needs no fold
+  here.
 """
 
 from __future__ import annotations
@@ -59,8 +61,8 @@ def random_split(n_rows: int, seed: int = 0) -> Split:
 def group_folds(groups: Sequence[str], n_folds: int, seed: int = 0) -> NDArray[np.int64]:
     """Fold number of each row; all rows of a group get the same one, and folds have about the same number of rows.
 
-    Groups are shuffled, then given, largest first, to the fold with the fewest rows. The result depends on the set of rows
-    (group names and sizes) and the seed, not on the order of the rows. Fewer groups than folds leave folds out.
+    Groups are shuffled, then given, largest first, to the fold with the fewest rows. The result depends on the set of
+    rows (group names and sizes) and the seed, not on the order of the rows. Fewer groups than folds leave folds out.
 
     Raises
     ------

@@ -88,7 +88,7 @@ TARGETS: tuple[Target, ...] = (
         "instructions executed by one call, what it calls (libm, memset) included",
         "callgrind",
     ),
-    _x86("data_refs", "accesses", "count", "data reads and writes executed by one call", "callgrind"),
+    _x86("data_refs", "accesses", "count", "data reads and writes executed by one call; a masked or gathering access counts once an active lane", "callgrind"),
     _x86(
         "l1d_misses",
         "misses",

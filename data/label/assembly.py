@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ...errors import LabelError
 
@@ -127,6 +128,23 @@ def float_work(instruction: Instruction) -> tuple[int, bool]:
     bits = {"s": 32, "d": 64, "h": 16}[match[3]]
     lanes = 1 if match[2] == "s" else (256 if full_width else 128) // bits
     return lanes * (2 if match[1] else 1), full_width and match[2] == "p"
+
+
+_MASKED = re.compile(r"vp?(maskmov|gather)\w+")
+
+
+def true_executions(function: Function, counted: Mapping[int, int]) -> dict[int, int]:
+    """How often each line ran, from callgrind's counts.
+
+    Callgrind counts the instruction behind a masked move or a gather once more for each active lane (found by
+    single-stepping); in truth it runs as often as the one before it. Executed padding counts with the line before it.
+    """
+    executions = {i.line: counted.get(i.line, 0) for i in function.instructions}
+    for block in function.blocks():
+        for before, behind in pairwise(block):
+            if _MASKED.match(before.text):
+                executions[behind.line] = executions[before.line]
+    return executions
 
 
 def vector_utilization(function: Function, executions: Mapping[int, int]) -> float:

@@ -11,7 +11,14 @@ from ...errors import LabelError
 from ...featurize.program import Block, Op, Program
 from ...featurize.reader import read
 from ..targets import X86
-from .assembly import hottest_block, parse_function, registers_used, spills_and_reloads, vector_utilization
+from .assembly import (
+    hottest_block,
+    parse_function,
+    registers_used,
+    spills_and_reloads,
+    true_executions,
+    vector_utilization,
+)
 from .callgrind import count
 from .executable import KERNEL, Argument, arguments_of, build, code_bytes, kernel_assembly
 from .latency import Latency, measure, single_call_ns
@@ -112,12 +119,14 @@ def _executed(folder: Path, assembly: str, timeout_s: float) -> dict[str, float]
         raise LabelError("too-long", f"one call takes {call_ns / 1e6:.0f} ms, over {MAX_CALL_NS / 1e6:.0f} ms")
     counts = count(folder)
     function = parse_function(assembly, KERNEL)
-    cycles, ipc = mca(hottest_block(function, counts.executions))
+    executions = true_executions(function, counts.executions)
+    counted_twice = sum(counts.executions.values()) - sum(executions.values())
+    cycles, ipc = mca(hottest_block(function, executions))
     return {
         "mca_cycles": cycles,
         "mca_ipc": ipc,
-        "vector_utilization": vector_utilization(function, counts.executions),
-        "instructions_executed": counts.total("Ir"),
+        "vector_utilization": vector_utilization(function, executions),
+        "instructions_executed": counts.total("Ir") - counted_twice,
         "data_refs": counts.total("Dr", "Dw"),
         "l1d_misses": counts.total("D1mr", "D1mw"),
         "ll_misses": counts.total("DLmr", "DLmw"),
