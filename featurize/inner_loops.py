@@ -1,0 +1,270 @@
+"""What the loops that do the work look like to an optimizing compiler: size, streams, recurrences, vectorization, bounds.
+
+A `Body` is the code of one innermost loop, or of the whole function where it has no loop. The figures follow what
+LLVM's loop vectorizer and unroller look at, with a generic x86-64 core of 256-bit vectors; they are features for a model, not
+a simulation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from .function_view import Access, FunctionView, Loop, Node
+from .op_classes import FLOAT_CLASSES, LATENCY, THROUGHPUT
+
+VECTOR_BITS = 256
+FULL_UNROLL_LIMIT = 300
+"""LLVM's full unroll threshold at -O3, in instructions of the unrolled body."""
+_FORWARDING = 5.0
+"""Cycles from a store to a load of the same address."""
+_REASSOCIATES = re.compile(r"fastmath\s*(?:=\s*#arith\.fastmath\s*)?<[^>]*\b(?:reassoc|fast)\b")
+
+
+class Body:
+    """One innermost loop and its figures, each for one iteration unless it says otherwise."""
+
+    __slots__ = (
+        "accesses", "branches", "carried_float", "carried_latency", "chain", "counts", "cycles", "distance", "element_bits", "execs",
+        "executed_ops", "float_ops", "gathered", "groups", "invariant_loads", "invariant_stores", "loop", "memory_reductions", "nodes",
+        "recurrences", "roots", "size", "store_pairs", "streams", "throughput", "trip", "unit", "unknown", "vector_width", "vectorizable",
+        "zero",
+    )  # fmt: skip
+
+    def __init__(self, view: FunctionView, loop: Loop | None) -> None:
+        self.loop = loop
+        self.nodes: list[Node] = loop.nodes if loop is not None else [n for n in view.nodes if n.loop is None]
+        self.execs = loop.execs if loop is not None else 1.0
+        self.trip = loop.trip if loop is not None else 1.0
+        counts: Counter[str] = Counter()
+        size = 0
+        throughput = 0.0
+        for node in self.nodes:
+            cls = node.cls
+            counts[cls] += 1
+            if cls in ("const", "yield", "loop"):
+                continue
+            size += 1
+            width = 1
+            if node.lanes > 1 and node.element:
+                width = max(1, node.lanes * _bits(node.element) // VECTOR_BITS)
+            throughput += THROUGHPUT.get(cls, 0.5) * width
+        self.counts = counts
+        self.size = size
+        self.throughput = max(throughput * 0.5, size * 0.25)
+        self.branches = counts["branch"]
+        self.float_ops = sum(counts[c] for c in FLOAT_CLASSES)
+        self.accesses: list[Access] = [n.access for n in self.nodes if n.access is not None]
+        self.element_bits = max(
+            (_bits(n.element) for n in self.nodes if n.cls in FLOAT_CLASSES or n.cls in ("load", "store")), default=0
+        )
+        self._memory(view)
+        self._chains()
+        self._vectorization()
+        width = self.vector_width
+        self.cycles = max(self.throughput / width, self.carried_latency if width == 1 else 0.0)
+        self.executed_ops = self.execs * size
+
+    def _memory(self, view: FunctionView) -> None:
+        loop = self.loop
+        self.unit = self.zero = self.gathered = self.unknown = 0
+        roots: set[int] = set()
+        stored: set[int] = set()
+        streams: set[object] = set()
+        groups: set[object] = set()
+        invariant_loads = invariant_stores = 0
+        for access in self.accesses:
+            roots.add(access.root)
+            stride = view.stride(access, loop) if loop is not None else 0
+            if not access.known:
+                self.unknown += 1
+            if stride == 0:
+                self.zero += 1
+                if access.is_store:
+                    invariant_stores += 1
+                else:
+                    invariant_loads += 1
+            elif abs(stride) == 1 or abs(stride) == access.lanes:
+                self.unit += 1
+            else:
+                self.gathered += 1
+            if access.is_store:
+                stored.add(access.root)
+            terms = access.address.terms
+            groups.add((access.root, frozenset(terms.items())))
+            rest = frozenset((v, c) for v, c in terms.items() if loop is None or v != loop.iv)
+            streams.add((access.root, rest, access.address.const if not stride else 0))
+        self.roots = len(roots)
+        self.groups = len(groups)
+        self.streams = len(streams)
+        self.invariant_loads = invariant_loads
+        self.invariant_stores = invariant_stores
+        self.store_pairs = len(stored) * (len(roots) - 1)
+
+    def _chains(self) -> None:
+        """Longest chain of one iteration, and the cycles each iteration must wait for the one before."""
+        loop = self.loop
+        ready: dict[int, float] = {}
+        longest = 0.0
+        for node in self.nodes:
+            start = 0.0
+            for v in node.operands:
+                t = ready.get(v)
+                if t is not None and t > start:
+                    start = t
+            done = start + LATENCY.get(node.cls, 0.0)
+            for v in node.results:
+                ready[v] = done
+            if done > longest:
+                longest = done
+        self.chain = longest
+        self.carried_latency = 0.0
+        self.carried_float = 0
+        self.memory_reductions = 0
+        self.recurrences = 0
+        self.distance = 0.0
+        if loop is None:
+            return
+        for arg, yielded in loop.carried[:32]:
+            if yielded is None or yielded == arg:
+                continue
+            latency, reassociates, classes = self._path({arg}, yielded)
+            if latency is None:
+                continue
+            if classes & FLOAT_CLASSES and not reassociates:
+                self.carried_float += 1
+            self.carried_latency = max(self.carried_latency, latency)
+        by_root: dict[int, list[Access]] = {}
+        for access in self.accesses:
+            if not access.is_store:
+                by_root.setdefault(access.root, []).append(access)
+        pairs = 0
+        for store in self.accesses:
+            if not store.is_store:
+                continue
+            terms = store.address.terms
+            for load in by_root.get(store.root, ()):
+                pairs += 1
+                if pairs > 256 or load.address.terms != terms:
+                    continue
+                stride = store.coefficients.get(loop.iv, 0)
+                gap = store.address.const - load.address.const
+                if stride == 0:
+                    if gap != 0:
+                        continue
+                    steps = 1.0
+                    self.memory_reductions += 1
+                else:
+                    if gap % stride or gap // stride <= 0:
+                        continue
+                    steps = float(gap // stride)
+                    self.recurrences += 1
+                    self.distance = steps if self.distance == 0 else min(self.distance, steps)
+                if load.node.virtual or store.node.virtual:
+                    path: float | None = (
+                        sum(LATENCY.get(n.cls, 0.0) for n in self.nodes if n.virtual and n.cls == "fadd") or 4.0
+                    )
+                else:
+                    path, _, _ = self._path(set(load.node.results), store.node.operands[0])
+                if path is not None:
+                    self.carried_latency = max(self.carried_latency, (path + _FORWARDING) / steps)
+
+    def _path(self, sources: set[int], target: int) -> tuple[float | None, bool, set[str]]:
+        """Longest latency from any source value to the target value within the body, whether it may be reordered, its classes."""
+        if target in sources:
+            return 0.0, False, set()
+        reach: dict[int, float] = dict.fromkeys(sources, 0.0)
+        classes: set[str] = set()
+        reassociates = True
+        for node in self.nodes:
+            best = -1.0
+            for v in node.operands:
+                t = reach.get(v)
+                if t is not None and t > best:
+                    best = t
+            if best < 0:
+                continue
+            done = best + LATENCY.get(node.cls, 0.0)
+            classes.add(node.cls)
+            if node.cls in FLOAT_CLASSES and node.op is not None and not _REASSOCIATES.search(node.op.text):
+                reassociates = False
+            for v in node.results:
+                reach[v] = done
+        return reach.get(target), reassociates, classes
+
+    def _vectorization(self) -> None:
+        counts = self.counts
+        bits = self.element_bits or 64
+        width = max(1, VECTOR_BITS // bits)
+        already = any(n.lanes > 1 for n in self.nodes)
+        able = (
+            self.loop is not None
+            and not already
+            and not counts["call"]
+            and not counts["fmath"]
+            and not counts["sync"]
+            and not counts["alloc"]
+            and self.carried_float == 0
+            and self.invariant_stores == 0
+            and (self.recurrences == 0 or self.distance >= width)
+            and self.gathered == 0
+            and self.unknown == 0
+            and self.unit > 0
+            and self.trip >= width
+        )
+        self.vectorizable = able
+        self.vector_width = width if able else 1
+
+
+def bodies(view: FunctionView) -> list[Body]:
+    """The innermost loops that run, or the straight-line function; computed once per view."""
+    known: list[Body] | None = view.memo.get("bodies")
+    if known is None:
+        inner = view.innermost
+        known = [Body(view, loop) for loop in inner] if inner else [Body(view, None)]
+        view.memo["bodies"] = known
+    return known
+
+
+def hot_body(view: FunctionView) -> Body:
+    """The body with the most estimated cycles; the first of equals."""
+    return max(bodies(view), key=lambda b: b.execs * max(b.cycles, 0.25))
+
+
+def unrolled_sizes(view: FunctionView) -> tuple[dict[int, float], set[int]]:
+    """Sizes once inner loops that LLVM would unroll fully are unrolled.
+
+    Returns id(loop) -> instructions of its body (key 0 is the whole function), and the ids of the loops that disappear.
+    """
+    sizes: dict[int, float] = {}
+    gone: set[int] = set()
+    for loop in reversed(view.loops):
+        own = float(sum(1 for n in loop.nodes if n.cls not in ("const", "yield", "loop")))
+        own += sum(_unrolled(child, sizes[id(child)], gone) for child in loop.children)
+        sizes[id(loop)] = own
+        if fully_unrolls(loop, own) and all(id(c) in gone for c in loop.children):
+            gone.add(id(loop))
+    top = float(sum(1 for n in view.nodes if n.loop is None and n.cls not in ("const", "yield", "loop")))
+    sizes[0] = top + sum(_unrolled(loop, sizes[id(loop)], gone) for loop in view.top_loops)
+    return sizes, gone
+
+
+def _unrolled(loop: Loop, size: float, gone: set[int]) -> float:
+    return size * loop.trip if id(loop) in gone else size + 3
+
+
+def fully_unrolls(loop: Loop, size: float) -> bool:
+    """Whether a loop of this body size has a constant trip count small enough for full unrolling."""
+    return loop.constant_trip and not loop.unknown and loop.trip * size <= FULL_UNROLL_LIMIT
+
+
+def _bits(element: str) -> int:
+    if element in ("f64", "i64", "index"):
+        return 64
+    if element in ("f32", "i32"):
+        return 32
+    digits = "".join(c for c in element if c.isdigit())
+    return int(digits[:3]) if digits else 32
+
+
+__all__ = ["FULL_UNROLL_LIMIT", "VECTOR_BITS", "Body", "bodies", "fully_unrolls", "hot_body", "unrolled_sizes"]

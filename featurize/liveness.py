@@ -1,0 +1,267 @@
+"""Feature group `liveness`: values live at once, dependence chains and parallelism, in the order the program is written."""
+
+from __future__ import annotations
+
+from .function_view import FunctionView, Loop, Node
+from .inner_loops import bodies, hot_body
+from .op_classes import LATENCY
+
+FEATURES: dict[str, tuple[str, str]] = {
+    "liveness.max_live": ("most values live at once, memrefs apart", "values"),
+    "liveness.max_live_scalar": ("most integer and index values live at once", "values"),
+    "liveness.max_live_float": ("most floating-point scalars live at once", "values"),
+    "liveness.max_live_vector": ("most 256-bit registers that live vector values fill", "registers"),
+    "liveness.mean_live": ("mean number of values live, weighted by executions", "values"),
+    "liveness.innermost_live": ("most values live at once inside an innermost loop", "values"),
+    "liveness.innermost_live_float": (
+        "most floating-point values and vector registers live at once inside an innermost loop",
+        "values",
+    ),
+    "liveness.hot_live": ("most values live at once inside the hottest innermost loop", "values"),
+    "liveness.hot_live_float": (
+        "most floating-point values and vector registers live inside the hottest innermost loop",
+        "values",
+    ),
+    "liveness.hot_live_in": (
+        "values from outside that the hottest innermost loop uses, memrefs and constants apart",
+        "values",
+    ),
+    "liveness.live_in_max": ("most such values of any loop", "values"),
+    "liveness.over_16": ("registers wanted beyond 16, floating point and vectors", "registers"),
+    "liveness.address_registers": (
+        "estimated address registers of the hottest innermost loop: streams, loop counters, bases",
+        "registers",
+    ),
+    "liveness.carried_float": ("floating-point values carried by loops", "values"),
+    "liveness.constants_in_loops": ("different floating-point constants used inside loops", "count"),
+    "liveness.chain_max": ("longest dependence chain of one block, in operations", "count"),
+    "liveness.chain_latency_max": ("longest dependence chain of one block, in cycles", "cycles"),
+    "liveness.hot_chain_latency": ("longest dependence chain of the hottest innermost loop, in cycles", "cycles"),
+    "liveness.hot_carried_latency": (
+        "cycles each iteration of the hottest innermost loop waits for the one before",
+        "cycles",
+    ),
+    "liveness.carried_latency_max": ("largest such wait of any innermost loop", "cycles"),
+    "liveness.hot_throughput": (
+        "estimated cycles of one iteration of the hottest innermost loop without dependences",
+        "cycles",
+    ),
+    "liveness.hot_size": ("operations of the hottest innermost loop", "count"),
+    "liveness.hot_vector_width": ("lanes that the hottest innermost loop should be vectorized to, 1 for none", "lanes"),
+    "liveness.hot_float_ops": ("floating-point operations of the hottest innermost loop", "count"),
+    "liveness.hot_loads": ("loads of the hottest innermost loop", "count"),
+    "liveness.hot_stores": ("stores of the hottest innermost loop", "count"),
+    "liveness.hot_fmath": ("math library calls of the hottest innermost loop", "count"),
+    "liveness.hot_fdiv": ("divisions and square roots of the hottest innermost loop", "count"),
+    "liveness.hot_index": ("address computations of the hottest innermost loop", "count"),
+    "liveness.hot_branches": ("conditionals of the hottest innermost loop", "count"),
+    "liveness.hot_selects": ("selects and comparisons of the hottest innermost loop", "count"),
+    "liveness.vectorizable": ("innermost loops that should vectorize", "count"),
+    "liveness.blocked_reduction": ("innermost loops kept scalar by a floating-point value that they carry", "count"),
+    "liveness.blocked_store": ("innermost loops kept scalar by a store that does not move", "count"),
+    "liveness.blocked_stride": ("innermost loops with accesses that move by more than one element", "count"),
+    "liveness.blocked_call": ("innermost loops with calls or math library calls", "count"),
+    "liveness.blocked_recurrence": ("innermost loops with a recurrence closer than a vector", "count"),
+    "liveness.ilp": ("operations over longest chain, of the largest block", "ratio"),
+    "liveness.hot_ilp": ("latency-weighted operations over longest chain of the hottest innermost loop", "ratio"),
+    "liveness.uses_max": ("most uses of one value", "count"),
+    "liveness.distance_max": ("largest distance from a definition to its last use", "operations"),
+    "liveness.distance_mean": ("mean distance from a definition to its last use", "operations"),
+    "liveness.slp_stores": ("stores in a block next to another store's address in the same block", "count"),
+}
+
+
+def liveness(view: FunctionView) -> dict[str, float]:
+    """All features of `FEATURES`."""
+    out = dict.fromkeys(FEATURES, 0.0)
+    nodes = view.nodes
+    n = len(nodes)
+    all_bodies = bodies(view)
+    hot = hot_body(view)
+    if n:
+        _pressure(view, out, hot.loop)
+        _blocks(view, out)
+    counts = hot.counts
+    out["liveness.hot_chain_latency"] = hot.chain
+    out["liveness.hot_carried_latency"] = hot.carried_latency
+    out["liveness.carried_latency_max"] = max(b.carried_latency for b in all_bodies)
+    out["liveness.hot_throughput"] = hot.throughput
+    out["liveness.hot_size"] = float(hot.size)
+    out["liveness.hot_vector_width"] = float(hot.vector_width)
+    out["liveness.hot_float_ops"] = float(hot.float_ops)
+    out["liveness.hot_loads"] = float(counts["load"])
+    out["liveness.hot_stores"] = float(counts["store"])
+    out["liveness.hot_fmath"] = float(counts["fmath"])
+    out["liveness.hot_fdiv"] = float(counts["fdiv"] + counts["fsqrt"])
+    out["liveness.hot_index"] = float(counts["index"])
+    out["liveness.hot_branches"] = float(hot.branches)
+    out["liveness.hot_selects"] = float(counts["select"] + counts["fcmp"] + counts["icmp"])
+    total_latency = sum(LATENCY.get(x.cls, 0.0) for x in hot.nodes)
+    out["liveness.hot_ilp"] = total_latency / hot.chain if hot.chain else 0.0
+    depth = hot.loop.depth if hot.loop is not None else 0
+    out["liveness.address_registers"] = float(hot.groups + depth + hot.roots)
+    for b in all_bodies:
+        if b.loop is None:
+            continue
+        out["liveness.vectorizable"] += b.vectorizable
+        out["liveness.blocked_reduction"] += b.carried_float > 0
+        out["liveness.blocked_store"] += b.invariant_stores > 0
+        out["liveness.blocked_stride"] += b.gathered > 0
+        out["liveness.blocked_call"] += bool(b.counts["call"] or b.counts["fmath"])
+        out["liveness.blocked_recurrence"] += b.recurrences > 0 and b.distance < 8
+    return out
+
+
+def _pressure(view: FunctionView, out: dict[str, float], hot: Loop | None) -> None:
+    """Live ranges over the order of the program; a value used in a loop that it was made outside of lives to the loop's end."""
+    nodes = view.nodes
+    n = len(nodes)
+    end_of: dict[int, int] = {}
+    start_of: dict[int, tuple[int, Loop | None]] = {}
+    uses: dict[int, int] = {}
+    for node in nodes:
+        for v in node.results:
+            start_of[v] = (node.index + 1, node.loop)
+    for v in view.arguments:
+        start_of[v] = (0, None)
+    for loop in view.loops:
+        if isinstance(loop.iv, int):
+            start_of[loop.iv] = (loop.first, loop)
+            end_of[loop.iv] = loop.last
+        for arg, _ in loop.carried:
+            start_of[arg] = (loop.first, loop)
+            end_of[arg] = loop.last
+    constants_used: set[int] = set()
+    live_in: dict[int, set[int]] = {}
+    for node in nodes:
+        at = node.index + 1
+        for v in node.operands:
+            uses[v] = uses.get(v, 0) + 1
+            begun = start_of.get(v)
+            if begun is None:
+                continue
+            end = at
+            loop_: Loop | None = node.loop
+            home = begun[1]
+            if loop_ is not home:
+                while loop_ is not None and loop_ is not home:
+                    if loop_.last > end:
+                        end = loop_.last
+                    live_in.setdefault(id(loop_), set()).add(v)
+                    loop_ = loop_.parent
+                maker = view.defining.get(v)
+                if maker is not None and maker.cls == "const" and maker.element[:1] in ("f", "b"):
+                    constants_used.add(v)
+            if end > end_of.get(v, -1):
+                end_of[v] = end
+    deltas = {k: [0] * (n + 2) for k in ("scalar", "float", "vector")}
+    distances = []
+    carried_float = 0
+    for v, end in end_of.items():
+        start, _ = start_of[v]
+        kind, amount = _register(view, v)
+        if not kind:
+            continue
+        maker = view.defining.get(v)
+        if maker is not None and maker.cls == "const" and v not in constants_used:
+            continue
+        delta = deltas[kind]
+        delta[min(start, n)] += amount
+        delta[min(end, n + 1)] -= amount
+        distances.append(end - start)
+    for loop in view.loops:
+        carried_float += sum(_register(view, a)[0] in ("float", "vector") for a, _ in loop.carried)
+    curves = {k: _running(d) for k, d in deltas.items()}
+    scalar, floats, vectors = curves["scalar"], curves["float"], curves["vector"]
+    registers = [f + v for f, v in zip(floats, vectors, strict=True)]
+    both = [s + r for s, r in zip(scalar, registers, strict=True)]
+    out["liveness.max_live"] = float(max(both))
+    out["liveness.max_live_scalar"] = float(max(scalar))
+    out["liveness.max_live_float"] = float(max(floats))
+    out["liveness.max_live_vector"] = float(max(vectors))
+    weight = sum(node.execs for node in nodes)
+    out["liveness.mean_live"] = sum(node.execs * both[node.index] for node in nodes) / weight if weight else 0.0
+    for loop in view.loops:
+        if not loop.children and loop.last > loop.first:
+            inside = max(both[loop.first : loop.last + 1])
+            inside_float = max(registers[loop.first : loop.last + 1])
+            out["liveness.innermost_live"] = max(out["liveness.innermost_live"], float(inside))
+            out["liveness.innermost_live_float"] = max(out["liveness.innermost_live_float"], float(inside_float))
+            if loop is hot:
+                out["liveness.hot_live"], out["liveness.hot_live_float"] = float(inside), float(inside_float)
+    if hot is None:
+        out["liveness.hot_live"], out["liveness.hot_live_float"] = float(max(both)), float(max(registers))
+    counted = {
+        key: sum(1 for v in vs if _register(view, v)[0] and not _is_constant(view, v)) for key, vs in live_in.items()
+    }
+    out["liveness.live_in_max"] = float(max(counted.values(), default=0))
+    out["liveness.hot_live_in"] = float(counted.get(id(hot), 0)) if hot is not None else 0.0
+    out["liveness.over_16"] = max(0.0, float(max(registers)) - 16.0)
+    out["liveness.carried_float"] = float(carried_float)
+    out["liveness.constants_in_loops"] = float(len(constants_used))
+    out["liveness.uses_max"] = float(max(uses.values(), default=0))
+    out["liveness.distance_max"] = float(max(distances, default=0))
+    out["liveness.distance_mean"] = sum(distances) / len(distances) if distances else 0.0
+
+
+def _is_constant(view: FunctionView, v: int) -> bool:
+    maker = view.defining.get(v)
+    return maker is not None and maker.cls == "const"
+
+
+def _register(view: FunctionView, v: int) -> tuple[str, int]:
+    """(register class, registers) of a value; ("", 0) for memrefs, tensors and values of unknown type."""
+    info = view.type_of(v)
+    if info.kind == "vector":
+        lanes = 1
+        for d in info.shape or ():
+            lanes *= d or 16
+        return "vector", max(1, -(-lanes * (info.element_bits or 32) // 256))
+    if info.kind != "scalar":
+        return "", 0
+    return ("float", 1) if info.element[:1] in ("f", "b") else ("scalar", 1)
+
+
+def _running(deltas: list[int]) -> list[int]:
+    out, total = [], 0
+    for d in deltas:
+        total += d
+        out.append(total)
+    return out
+
+
+def _blocks(view: FunctionView, out: dict[str, float]) -> None:
+    largest = 0
+    for stream in view.block_streams:
+        if not stream:
+            continue
+        depth: dict[int, tuple[int, float]] = {}
+        longest, longest_latency = 0, 0.0
+        for node in stream:
+            count, latency = 0, 0.0
+            for v in node.operands:
+                known = depth.get(v)
+                if known is not None:
+                    count = max(count, known[0])
+                    latency = max(latency, known[1])
+            if node.cls not in ("const", "yield"):
+                count += 1
+            latency += LATENCY.get(node.cls, 0.0)
+            for v in node.results:
+                depth[v] = (count, latency)
+            longest, longest_latency = max(longest, count), max(longest_latency, latency)
+        out["liveness.chain_max"] = max(out["liveness.chain_max"], float(longest))
+        out["liveness.chain_latency_max"] = max(out["liveness.chain_latency_max"], longest_latency)
+        if len(stream) > largest:
+            largest = len(stream)
+            out["liveness.ilp"] = len(stream) / longest if longest else 0.0
+        out["liveness.slp_stores"] += _adjacent_stores(stream)
+
+
+def _adjacent_stores(stream: list[Node]) -> int:
+    places: dict[object, set[int]] = {}
+    for node in stream:
+        a = node.access
+        if a is not None and a.is_store and a.lanes == 1:
+            places.setdefault((a.root, frozenset(a.address.terms.items())), set()).add(a.address.const)
+    return sum((c + 1 in consts) or (c - 1 in consts) for consts in places.values() for c in consts)
