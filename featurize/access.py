@@ -34,11 +34,17 @@ FEATURES: dict[str, tuple[str, str]] = {
     "access.small": ("accesses that move by at most 64 bytes in their innermost loop, unit apart", "count"),
     "access.large": ("accesses that move by more than 64 bytes in their innermost loop", "count"),
     **{f"access.{k}_share": (f"share of the executed accesses that are of kind access.{k}", "share") for k in _KINDS},
-    "access.unit_stride_share": ("share of the executed accesses in loops that move by one element or not at all", "share"),
+    "access.unit_stride_share": (
+        "share of the executed accesses in loops that move by one element or not at all",
+        "share",
+    ),
     "access.negative": ("accesses that move backwards in their innermost loop", "count"),
     "access.outside": ("accesses outside all loops", "count"),
     "access.large_log": ("log1p of executions of accesses that move by more than 64 bytes", "log count"),
-    **{f"access.outer_{k}_share": (f"as access.{k}_share, for the loop around the innermost one", "share") for k in _KINDS},
+    **{
+        f"access.outer_{k}_share": (f"as access.{k}_share, for the loop around the innermost one", "share")
+        for k in _KINDS
+    },
     "access.footprint_bytes": ("distinct bytes touched, all memrefs", "bytes"),
     "access.footprint_bytes_log": ("log1p of access.footprint_bytes", "log bytes"),
     "access.footprint_max_log": ("log1p of the distinct bytes of the memref touched most", "log bytes"),
@@ -56,7 +62,13 @@ FEATURES: dict[str, tuple[str, str]] = {
     "access.fits_l1": ("log2 of the footprint over 32 KiB, held within [-10, 20]", "log2 ratio"),
     "access.fits_llc": ("log2 of the footprint over 1 MiB, held within [-15, 15]", "log2 ratio"),
     "access.conflict_log": ("log1p of executions of accesses that walk a column whose rows share L1 sets", "log count"),
-    **{f"access.level{i}_bytes_log": (f"log1p of the bytes touched by one run of loop {i}, counted outwards from the hottest innermost loop", "log bytes") for i in range(LEVELS)},
+    **{
+        f"access.level{i}_bytes_log": (
+            f"log1p of the bytes touched by one run of loop {i}, counted outwards from the hottest innermost loop",
+            "log bytes",
+        )
+        for i in range(LEVELS)
+    },
     "access.streams": ("memory streams of the hottest innermost loop", "count"),
     "access.hot_roots": ("different memrefs in the hottest innermost loop", "count"),
     "access.hot_groups": ("different addresses apart from a constant in the hottest innermost loop", "count"),
@@ -64,14 +76,20 @@ FEATURES: dict[str, tuple[str, str]] = {
     "access.hot_strided": ("accesses with a larger stride in the hottest innermost loop", "count"),
     "access.hot_invariant_loads": ("loads that do not move in the hottest innermost loop", "count"),
     "access.hot_invariant_stores": ("stores that do not move in the hottest innermost loop", "count"),
-    "access.hot_alias_pairs": ("(stored memref, other memref) pairs to tell apart at run time in the hottest innermost loop", "count"),
+    "access.hot_alias_pairs": (
+        "(stored memref, other memref) pairs to tell apart at run time in the hottest innermost loop",
+        "count",
+    ),
     "access.alias_pairs_max": ("most such pairs of any innermost loop", "count"),
     "access.reduction_memory": ("innermost loops' load-store pairs on one address that does not move", "count"),
     "access.reduction_memory_share": ("share of executions in innermost loops with such a pair", "share"),
-    "access.recurrences": ("innermost loops' load-store pairs where a later iteration reads what an earlier one wrote", "count"),
+    "access.recurrences": (
+        "innermost loops' load-store pairs where a later iteration reads what an earlier one wrote",
+        "count",
+    ),
     "access.recurrence_share": ("share of executions in innermost loops with such a pair", "share"),
     "access.recurrence_distance": ("smallest distance of such a pair, 0 where none", "iterations"),
-}  # fmt: skip
+}
 
 
 class _Group:

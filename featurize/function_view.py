@@ -810,10 +810,7 @@ class FunctionView:
         rank = len(info.shape) if info.shape is not None else 0
         rest = op.operands[position + 1 :]
         indices: list[Linear]
-        if mapped:
-            indices = self._subscripts(op, position)
-        else:
-            indices = [self.linear(v) for v in rest[:rank]]
+        indices = self._subscripts(op, position) if mapped else [self.linear(v) for v in rest[:rank]]
         access = Access(node, memref, is_store, node.loop, node.execs)
         if info.kind == "tensor" and is_store and op.results:
             access.root = memref

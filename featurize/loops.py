@@ -32,7 +32,10 @@ FEATURES: dict[str, tuple[str, str]] = {
     "loops.innermost_trip_mean": ("mean trip count of the innermost loops, weighted by their entries", "iterations"),
     "loops.volume_max": ("largest number of executions of one loop body", "count"),
     "loops.volume_max_log": ("log1p of loops.volume_max", "log count"),
-    "loops.innermost_entries": ("how often innermost loops are entered (each exit is a branch hard to predict)", "count"),
+    "loops.innermost_entries": (
+        "how often innermost loops are entered (each exit is a branch hard to predict)",
+        "count",
+    ),
     "loops.innermost_entries_log": ("log1p of loops.innermost_entries", "log count"),
     "loops.exits_log": ("log1p of loop entries over all loops", "log count"),
     "loops.perfect": ("1 where each loop with a loop inside holds nothing else", "flag"),
@@ -49,7 +52,10 @@ FEATURES: dict[str, tuple[str, str]] = {
     "loops.tile_like": ("loops whose start depends on an outer loop", "count"),
     "loops.branches": ("conditionals", "count"),
     "loops.branches_unknown": ("conditionals whose probability the text does not tell (taken as 1/2)", "count"),
-    "loops.branch_entropy_log": ("log1p of executions times 4p(1-p) over conditionals: mispredictions to fear", "log count"),
+    "loops.branch_entropy_log": (
+        "log1p of executions times 4p(1-p) over conditionals: mispredictions to fear",
+        "log count",
+    ),
     "loops.back_edges": ("back edges of a control-flow graph in the function", "count"),
     "loops.unrolled_size": ("instructions of the function once small constant inner loops are unrolled", "count"),
     "loops.unrolled_size_log": ("log1p of loops.unrolled_size", "log count"),
@@ -60,9 +66,15 @@ FEATURES: dict[str, tuple[str, str]] = {
     "loops.kept_size_sum": ("sum of their bodies, in instructions", "count"),
     "loops.remainder": ("innermost loops whose trip count is not a multiple of 8 or not constant", "count"),
     "loops.hot_share": ("share of the estimated cycles in the hottest innermost loop", "share"),
-    **{f"loops.hot{i}.{k}": (f"{m}; loop {i} counted outwards from the hottest innermost loop (0 where there is none)", u)
-       for i in range(LEVELS) for k, (m, u) in _LEVEL.items()},
-}  # fmt: skip
+    **{
+        f"loops.hot{i}.{k}": (
+            f"{m}; loop {i} counted outwards from the hottest innermost loop (0 where there is none)",
+            u,
+        )
+        for i in range(LEVELS)
+        for k, (m, u) in _LEVEL.items()
+    },
+}
 
 
 def loops(view: FunctionView) -> dict[str, float]:

@@ -11,7 +11,10 @@ from .op_classes import CLASSES, FLOAT_CLASSES, INT_CLASSES, THROUGHPUT
 _COUNTED = ("flops", "float_ops", "float_ops_f32", "float_ops_f64", "int_ops", "loads", "stores", "load_bytes", "store_bytes",
             "bytes", "executions", "loop_iterations", "instructions", "divs", "math_calls", "cycles", "index_ops")  # fmt: skip
 FEATURES: dict[str, tuple[str, str]] = {
-    "work.executions": ("operations executed in one call: iteration volume × operations, constants and yields apart", "count"),
+    "work.executions": (
+        "operations executed in one call: iteration volume × operations, constants and yields apart",
+        "count",
+    ),
     "work.flops": ("floating-point operations on elements executed; a fused multiply-add counts 2", "flop"),
     "work.float_ops": ("floating-point element operations executed; a fused multiply-add counts 1", "count"),
     "work.float_ops_f32": ("of those, on elements of 32 bits or fewer", "count"),
@@ -26,20 +29,33 @@ FEATURES: dict[str, tuple[str, str]] = {
     "work.divs": ("floating-point and integer divisions, remainders and square roots executed", "count"),
     "work.math_calls": ("math library calls executed, element-wise", "count"),
     "work.loop_iterations": ("sum over loops of how often the body runs", "count"),
-    "work.instructions": ("estimated instructions executed: vectorizable innermost loops divided by their vector width", "count"),
-    "work.cycles": ("estimated cycles without cache misses: throughput or carried latency, whichever is larger", "cycles"),
+    "work.instructions": (
+        "estimated instructions executed: vectorizable innermost loops divided by their vector width",
+        "count",
+    ),
+    "work.cycles": (
+        "estimated cycles without cache misses: throughput or carried latency, whichever is larger",
+        "cycles",
+    ),
     **{f"work.{n}_log": (f"log1p of work.{n}", "log count") for n in _COUNTED},
     "work.intensity": ("flops over bytes moved between core and memory system (0 where nothing moves)", "flop/byte"),
     "work.intensity_footprint": ("flops over distinct bytes touched, at most 1e6", "flop/byte"),
     "work.unknown_trip": ("1 where a loop's trip count is unknown", "flag"),
     "work.cycles_per_op": ("estimated cycles over executions", "cycles"),
     "work.innermost_share": ("share of the executions that happen in innermost loops", "share"),
-    "work.vectorizable_share": ("share of the floating-point operations in loops that should vectorize, or already on vectors", "share"),
+    "work.vectorizable_share": (
+        "share of the floating-point operations in loops that should vectorize, or already on vectors",
+        "share",
+    ),
     "work.latency_bound_share": ("share of the estimated cycles in loops bound by a carried dependence", "share"),
     "work.f64_share": ("share of the floating-point element operations on 64-bit elements", "share"),
     "work.chain_cycles_log": ("log1p of cycles if each innermost iteration waited for its longest chain", "log cycles"),
-    **{f"work.share/{c}": (f"share of the executions of class {c}", "share") for c in CLASSES if c not in ("const", "yield")},
-}  # fmt: skip
+    **{
+        f"work.share/{c}": (f"share of the executions of class {c}", "share")
+        for c in CLASSES
+        if c not in ("const", "yield")
+    },
+}
 
 
 def work(view: FunctionView) -> dict[str, float]:
