@@ -6,7 +6,7 @@ DEFAULT_DIALECT = {"builtin.module": "builtin", "func.func": "func"}
 """Inside these operations a name without a dialect belongs to this one."""
 
 OWN_DEFAULT = frozenset(
-    ["handshake", "cuda_tile", "spirv", "emitc", "ml_program", "pdl", "tt", "test", "async", "wasmssa", "smt"]
+    ["handshake", "cuda_tile", "spirv", "emitc", "ml_program", "pdl", "tt", "test", "wasmssa"]
 )
 """Dialects whose operations with regions make themselves the default inside."""
 
@@ -40,7 +40,7 @@ NOT_OPERATIONS = frozenset(
      "cond", "workgroup", "private", "kernel", "permutation", "dimensions", "min", "max", "symbol", "true", "false",
      "dense", "affine_map", "affine_set", "dense_resource", "array", "sparse", "unit", "f32", "f64", "f16", "bf16",
      "index", "none", "tensor", "memref", "vector", "tuple", "complex", "weak", "strong", "uses", "requires", "with",
-     "on", "as", "of", "by", "at", "producing", "no_inline", "unordered", "offset", "strides", "sizes"]
+     "on", "as", "of", "by", "at", "producing", "threads", "blocks", "clusters", "no_inline", "unordered", "offset", "strides", "sizes"]
 )  # fmt: skip
 """Words that go on with an operation when they stand at the start of a line."""
 
@@ -51,7 +51,7 @@ IMPLIED_TERMINATOR = {
     "memref.alloca_scope": "memref.alloca_scope.return", "async.execute": "async.yield",
     "vector.mask": "vector.yield", "emitc.for": "emitc.yield", "emitc.if": "emitc.yield",
     "transform.sequence": "transform.yield", "transform.named_sequence": "transform.yield",
-    "transform.foreach": "transform.yield",
+    "transform.foreach": "transform.yield", "smt.solver": "smt.yield", "smt.check": "smt.yield",
 }  # fmt: skip
 """The operation that ends a region of these where none is written."""
 
@@ -80,6 +80,10 @@ REGION_ENDS = frozenset(
      "merge", "Return", "Unreachable", "execute_terminator", "done"]
 )  # fmt: skip
 """Last name parts that make `{ a.b }` a region and not the attribute dictionary `{a.b}`."""
+
+REGIONLESS = frozenset(["arith", "math", "cf", "index", "complex", "llvm", "func"])
+REGIONLESS_BUT = frozenset(["llvm.func", "llvm.mlir.global", "llvm.comdat", "func.func"])
+"""Dialects whose operations have no regions, and their exceptions."""
 
 FUNCTION_VALUE = frozenset(["func.constant", "spirv.mlir.addressof"])
 """What stands after their colon is the type of the result, arrow or not."""

@@ -34,7 +34,7 @@ TOKEN = re.compile(
     | (?P<prefixed>[#!](?:\d++|{IDENT}))
     | (?P<word>{IDENT})
     | (?P<number>\d(?:[\w.]|(?<=[eE])[+-](?=\d))*+)
-    | (?P<arrow>->)
+    | (?P<arrow>[-=]>)
     | (?P<compare>[<>=]=)
     | (?P<resource>\{{-\#)
     | (?P<open>[(\[{{<])
@@ -122,7 +122,7 @@ def _text_end(text: str) -> int:
     return max(len(text.rstrip()) - 1, 0)
 
 
-_plain = re.compile(r"""[^"<>()\[\]{}\-/#!=]++|->|[<>=]=|//[^\n]*+|[-/=]""", re.ASCII)
+_plain = re.compile(r"""[^"<>()\[\]{}\-/#!=]++|[-=]>|[<>=]=|//[^\n]*+|[-/=]""", re.ASCII)
 _prefix = re.compile(rf"[#!]{IDENT}(?=<)", re.ASCII)
 
 
@@ -144,7 +144,7 @@ def balanced_end(text: str, pos: int) -> int:
                 here += 2
                 continue
             if char != closers.pop():
-                raise Unreadable(f"unbalanced '{char}'", here, f"The bracket opened last needs another closer.")
+                raise Unreadable(f"unbalanced '{char}'", here, "The bracket opened last needs another closer.")
             here += 1
             if not closers:
                 return here

@@ -23,7 +23,7 @@ Slot = tuple[int, str]
 class Form:
     """What a template says."""
 
-    __slots__ = ("aliases", "kept", "plain", "result", "results", "slots", "successors", "whole")
+    __slots__ = ("aliases", "declares", "kept", "plain", "result", "results", "slots", "successors", "whole")
 
     def __init__(self) -> None:
         self.whole = False
@@ -40,6 +40,8 @@ class Form:
         """`#name` and `!name` used, in order."""
         self.successors: tuple[str, ...] = ()
         """Labels without `^`."""
+        self.declares = False
+        """A function without a body: the names of its arguments are no values."""
         self.kept = -1
         """For affine accesses: operands from this one on are listed once each; -1 for other operations."""
 
@@ -167,9 +169,7 @@ def _result_types(name: str, tokens: list[_Token], top: list[int]) -> tuple[str,
     colon = arrow = -1
     for k in top:
         token = tokens[k]
-        if token.text == "{" and k > max(colon, arrow) >= 0 and end == len(tokens):
-            end = k
-        elif token.kind == "word" and token.text in _STOPS and end == len(tokens):
+        if (token.text == "{" and k > max(colon, arrow) >= 0 and end == len(tokens)) or (token.kind == "word" and token.text in _STOPS and end == len(tokens)):
             end = k
         elif token.text == ":" and k < end:
             colon = k
@@ -396,9 +396,7 @@ def _slots(name: str, tokens: list[_Token]) -> tuple[Slot, ...]:
         if group >= 0 and tokens[group].partner + 1 < size:
             after_group = tokens[tokens[group].partner + 1].text
         if after == "=":
-            if is_loop and (group < 0 or keyword not in ("iter_args", "shared_outs")):
-                slots.append((DEFINE, "index"))
-            elif name == "gpu.launch":
+            if (is_loop and (group < 0 or keyword not in ("iter_args", "shared_outs"))) or name == "gpu.launch":
                 slots.append((DEFINE, "index"))
             else:
                 carried.append(len(slots))
@@ -424,6 +422,7 @@ def _slots(name: str, tokens: list[_Token]) -> tuple[Slot, ...]:
 _FUNCTIONS = frozenset(
     ["func", "module", "entry", "kernel", "program", "class", "component", "machine", "define", "model"]
 )
+_DECLARED = frozenset(["func", "import", "extern", "generated"])
 _NO_ARGUMENTS = frozenset(["scf.if", "affine.if", "scf.index_switch", "scf.execute_region", "memref.alloca_scope"])
 
 
@@ -480,6 +479,9 @@ def analyse(name: str, template: str) -> Form:
         return form
     form.results = _result_types(name, tokens, top)
     form.result = form.results[-1] if form.results else ""
+    if "%" in template and name.rpartition(".")[2].rpartition("$")[2] in _DECLARED:
+        form.declares = True
+        form.whole = False
     form.kept = _AFFINE_ACCESS.get(name, -1)
     return form
 

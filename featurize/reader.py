@@ -10,8 +10,8 @@ from __future__ import annotations
 import gc
 import os
 import re
+from itertools import pairwise
 from pathlib import Path
-from typing import Union
 
 from ..errors import ReadError
 from .dialects import (
@@ -24,6 +24,8 @@ from .dialects import (
     NOT_OPERATIONS,
     OWN_DEFAULT,
     REGION_ENDS,
+    REGIONLESS,
+    REGIONLESS_BUT,
     TRANSPARENT,
 )
 from .lexer import (
@@ -41,7 +43,8 @@ from .lexer import (
     skip_space,
     string_end,
 )
-from .op_syntax import DEFINE, LIKE_NEXT, MAYBE, USE, Slot, form_of
+from .lexer import tokens as lexer_tokens
+from .op_syntax import LIKE_NEXT, MAYBE, USE, Slot, form_of
 from .program import Block, Op, Program, Region
 from .types import normalized, split_types
 
@@ -98,11 +101,18 @@ _region_start = re.compile(
     re.ASCII | re.VERBOSE,
 ).match
 _quoted_op = re.compile(rf'"([^"\n]*+)"{SPACE}\(', re.ASCII).match
-_defines = re.compile(rf"{RESULTS}{SPACE}={SPACE}(?:(\")|({IDENT}))", re.ASCII).match
+_defines = re.compile(
+    rf"{VALUE}{SPACE}(?::{SPACE}\d++)?+(?:{SPACE},{SPACE}{VALUE}{SPACE}(?::{SPACE}\d++)?+)*+{SPACE}={SPACE}(?:(\")|({IDENT}))",
+    re.ASCII,
+).match
 _block_label = re.compile(r"\^(\d++|[A-Za-z$._\-][\w$.\-]*+)", re.ASCII).match
 _location = re.compile(rf"{SPACE}loc{SPACE}\(", re.ASCII).match
 
 _CUSTOM, _GENERIC_FORM, _TOP = range(3)
+
+
+_GOES_ON = frozenset([",", ":", "->", "=>", "="])
+"""After these an operation is not over."""
 
 
 class _Frame:
@@ -182,7 +192,7 @@ class _Reader:
             self.pending_at[name] = position
         return found
 
-    def define(self, name: str, written: str, owner: Union[Op, Block], position: int) -> int:
+    def define(self, name: str, written: str, owner: Op | Block, position: int) -> int:
         """A new value, or the awaited one of that name."""
         pending = self.pending
         names = self.names
@@ -248,7 +258,6 @@ class _Reader:
         block = frame.block
         ops = block.ops
         dialect = frame.dialect
-        aliases = self.aliases
         new_op = Op
         position = 0
         while True:
@@ -259,7 +268,7 @@ class _Reader:
                 if kind == _REST:
                     first, more, name, rest = match.group(1, 2, 3, 4)
                     if "." not in name:
-                        name = self.full_name(name, match.start(_NAME))
+                        name = self.full_name(name, named=first is not None)
                     if name is not None:
                         if " loc(" in rest:
                             rest = _locations("", rest)
@@ -301,7 +310,7 @@ class _Reader:
                 elif kind == _OPENS:
                     first, more, name, rest = match.group(1, 2, 3, 4)
                     if "." not in name:
-                        name = self.full_name(name, match.start(_NAME))
+                        name = self.full_name(name, named=first is not None)
                     if name is not None:
                         if " loc(" in rest:
                             rest = _locations("", rest)
@@ -318,10 +327,10 @@ class _Reader:
                             opened.template = template
                             opened.text = rest
                             self.take_slots(opened, parts[1::2], form.slots, start)
-                            self.open_region(opened)
+                            self.open_region(opened, match.end())
                             position = match.end()
                             done = True
-                elif kind == _LABEL or kind == _PARAMS:
+                elif kind in (_LABEL, _PARAMS):
                     position = self.read_simple_label(match)
                     done = position >= 0
                     if not done:
@@ -330,7 +339,7 @@ class _Reader:
                     position = self.read_simple_generic(match)
                     done = True
             if not done:
-                position = skip_space(text, position).end()  # type: ignore[union-attr]
+                position = self.after_space(position)
                 if position >= size:
                     break
                 position = self.read_slowly(position)
@@ -381,10 +390,13 @@ class _Reader:
 
     # --- names of operations ----------------------------------------------------------------------------------------
 
-    def full_name(self, word: str, position: int) -> str | None:
-        """The name with its dialect of an operation written without one; None where it is not one for certain."""
+    def full_name(self, word: str, *, named: bool) -> str | None:
+        """The name with its dialect of an operation written without one; None where it is not one for certain.
+
+        `named`: it follows `%x =`, so that only a bound (`%i = max ...`) can stand there instead.
+        """
         dialect = self.frame.dialect
-        if word in NOT_OPERATIONS:
+        if word in NOT_OPERATIONS and (not named or word in ("min", "max", "true", "false", "dense")):
             return None
         if word in BARE_NAMES.get(dialect, ()):
             return f"{dialect}.{word}"
@@ -408,8 +420,8 @@ class _Reader:
 
     # --- regions ----------------------------------------------------------------------------------------------------
 
-    def open_region(self, frame: _Frame) -> None:
-        """Make the next region of the frame's operation the current place."""
+    def open_region(self, frame: _Frame, inside: int) -> None:
+        """Make the next region of the frame's operation the current place; `inside` is the position after its `{`."""
         op = frame.op
         region = Region(op)
         if op.regions:
@@ -429,10 +441,8 @@ class _Reader:
             self.names, self.pending = {}, {}
         frame.mark = len(self.names)
         frame.first_value = len(self.types)
-        if frame.arguments:
+        if frame.arguments and not (len(op.regions) > 1 and self.text.startswith("^", self.after_space(inside))):
             block.args = [self.define(name, written, block, frame.start) for name, written in frame.arguments]
-            if not op.name.endswith("hlo.while"):
-                frame.arguments = []
 
     def close_region(self, position: int) -> _Frame:
         """Leave the current region; its names are forgotten."""
@@ -461,9 +471,8 @@ class _Reader:
         blocks = frame.region.blocks
         last = blocks[-1]
         if frame.form == _CUSTOM:
-            if frame.terminator:
-                if not last.ops or last.ops[-1].name != frame.terminator:
-                    self.imply(frame.terminator, last, position)
+            if frame.terminator and (not last.ops or last.ops[-1].name != frame.terminator):
+                self.imply(frame.terminator, last, position)
         elif len(blocks) == 1 and not last.ops and not last.label:
             blocks.clear()
         return frame
@@ -583,7 +592,7 @@ class _Reader:
         )
         op.operands = [self.use(value, start) for value in operands]
         if "#" in attributes or "!" in attributes or "!" in match[_TAKES]:
-            self.check_aliases(tuple(_alias_use.findall(attributes)), start)
+            self.check_text(attributes, start)
         if "^" in attributes:
             labels = attributes[attributes.index("[") + 1 : attributes.index("]")].split(",")
             self.succeed(op, tuple(label.strip()[1:] for label in labels), start)
@@ -637,7 +646,7 @@ class _Reader:
             raise Unreadable(f"expected an operation, found {self.shown(position)}", position)
         name: str | None = word[0]
         if "." not in word[0]:
-            name = self.full_name(word[0], position)
+            name = self.full_name(word[0], named=first is not None)
             if name is None:
                 raise Unreadable(
                     f"'{word[0]}' is not an operation here",
@@ -650,6 +659,12 @@ class _Reader:
         if first is not None:
             frame.more = (first, more)
         return self.go_on_custom(frame, word.end(), after_region=False)
+
+    def after_space(self, position: int) -> int:
+        """The next position that is neither white space nor comment."""
+        match = skip_space(self.text, position)
+        assert match
+        return match.end()
 
     def shown(self, position: int) -> str:
         token = TOKEN.match(self.text, position)
@@ -666,7 +681,7 @@ class _Reader:
             if match[1]:
                 return bool(_quoted_op(text, match.start(1)))
             word = match[2]
-            return "." in word or (new_line and self.full_name(word, position) is not None)
+            return "." in word or (new_line and self.full_name(word, named=True) is not None)
         if char == '"':
             return new_line and bool(_quoted_op(text, position))
         if char in "#!":
@@ -681,30 +696,32 @@ class _Reader:
         word = match[0]
         if "." in word:
             return not word.endswith(".")
-        return new_line and self.full_name(word, position) is not None
+        return (new_line or self.frame.dialect in BARE_NAMES) and self.full_name(word, named=False) is not None
 
-    def is_region(self, position: int, frame: _Frame, template: str) -> bool:
+    def is_region(self, position: int, frame: _Frame, template: str, *, inside: bool) -> bool:
         """Does the `{` here open a region (or an attribute dictionary)?"""
         text = self.text
+        if frame.op.name.partition(".")[0] in REGIONLESS and frame.op.name not in REGIONLESS_BUT:
+            return False
         match = _dictionary(text, position)
         if match is not None and match[2] and match[2] != ":":
             name = match[1]
-            if name is None or match[2] in "=,":
+            if name is None or match[2] in "=," or inside:
                 return False
             last = name.rpartition(".")[2]
             if last in REGION_ENDS:
                 return True
             return "." in name and "\n" in text[position : match.end()]
-        inside = skip_space(text, position + 1).end()  # type: ignore[union-attr]
-        if text.startswith("}", inside):
-            return not template.endswith(("attributes ", "attributes"))
+        after = self.after_space(position + 1)
+        if text.startswith("}", after):
+            return not inside and not template.endswith(("attributes ", "attributes"))
         match = _region_start(text, position)
         if match is None:
             return False
         if match[1] is not None:
             return (
                 "." in match[1]
-                or self.full_name(match[1], position) is not None
+                or self.full_name(match[1], named=False) is not None
                 or frame.op.name.partition(".")[0] in OWN_DEFAULT
             )
         return True
@@ -726,6 +743,7 @@ class _Reader:
         """Another operation may start here although no line ended."""
         segment = position
         words = 0
+        last = ""
         aliases: list[str] = []
         match_token = TOKEN.match
         while position < size:
@@ -745,17 +763,24 @@ class _Reader:
                 if kind == "close":
                     if part == "}":
                         break
+                    if part == ">" and text.startswith("^", end):  # wasmssa: `{ } >^bb1`
+                        last = part
+                        pieces.append(part)
+                        template.append("=>")
+                        position = end
+                        continue
                     raise Unreadable(f"unbalanced '{part}'", position)
                 if (
                     (new_line or joins)
                     and not first
                     and kind in ("value", "string", "prefixed", "word", "resource", "label")
                     and (kind != "label" or self.is_label(position))
-                    and self.is_operation_start(position, new_line or after_region)
+                    and last not in _GOES_ON
+                    and self.is_operation_start(position, new_line)
                 ):
                     break
-                if kind == "word" and part == "loc" and text[skip_space(text, end).end() :][:1] == "(":  # type: ignore[union-attr]
-                    position = balanced_end(text, skip_space(text, end).end())  # type: ignore[union-attr]
+                if kind == "word" and part == "loc" and text[self.after_space(end) :][:1] == "(":
+                    position = balanced_end(text, self.after_space(end))
                     joins = True
                     continue
             elif kind == "word" and part == "loc" and brackets[-1][0] == ")" and text.startswith("(", end):
@@ -785,6 +810,7 @@ class _Reader:
                 if end < size and (text[end].isalnum() or text[end] in "_$.-"):
                     template.append(" ")
                 joins = not brackets
+                last = part
                 position = end
                 continue
             if kind == "string":
@@ -806,7 +832,7 @@ class _Reader:
                 joins = not brackets
             elif kind == "open":
                 if part == "{" and (not brackets or brackets[-1][0] == ")"):
-                    if self.is_region(position, frame, "".join(template)):
+                    if self.is_region(position, frame, "".join(template), inside=bool(brackets)):
                         if brackets:
                             raise Unreadable(
                                 f"a region of '{frame.op.name}' inside parentheses cannot be read",
@@ -814,12 +840,16 @@ class _Reader:
                                 "Print the program in generic form, or report the operation.",
                             )
                         self.add_segment(frame, pieces, template, written, aliases, segment, opens=True)
-                        self.open_region(frame)
+                        self.open_region(frame, end)
                         return end
                     close = balanced_end(text, position)
                     part = self.plain_group(position, close)
-                    aliases.extend(_alias_use.findall(part))
-                    end = close
+                    if "%" in part and "%" in _strings("", part):
+                        part = "{"
+                        brackets.append(("}", position))
+                    else:
+                        self.check_text(part, position)
+                        end = close
                     joins = not brackets
                 else:
                     brackets.append((CLOSER[part], position))
@@ -832,6 +862,7 @@ class _Reader:
                 raise Unreadable("unexpected '{-#'", position)
             pieces.append(part)
             template.append(part)
+            last = part
             position = end
         if brackets:
             raise Unreadable(
@@ -844,6 +875,9 @@ class _Reader:
         form = form_of(op.name, frame.template)
         op.text = frame.text
         op.operands = frame.uses
+        if form.declares:
+            written = []
+        frame.uses.extend([self.use(name, segment) for name in written])
         if form.successors:
             self.succeed(op, form.successors, frame.start)
         if form.kept >= 0:
@@ -895,9 +929,9 @@ class _Reader:
         """`^name:` or `^name(`...`):`, not a successor."""
         match = _block_label(self.text, position)
         assert match
-        end = skip_space(self.text, match.end()).end()  # type: ignore[union-attr]
+        end = self.after_space(match.end())
         if self.text.startswith("(", end):
-            end = skip_space(self.text, balanced_end(self.text, end)).end()  # type: ignore[union-attr]
+            end = self.after_space(balanced_end(self.text, end))
         return self.text.startswith(":", end)
 
     def add_segment(
@@ -925,8 +959,6 @@ class _Reader:
             if len(slots) != len(written):
                 slots = (USE,) * len(written)
             self.take_slots(frame, written, slots, position)
-        else:
-            frame.uses.extend([self.use(name, position) for name in written])
 
     def read_generic(self, position: int, start: int, first: str | None, more: str) -> int:
         """`"a.b"(%x)[^bb] <{...}> ({...}) {...} : (f32) -> f32`, up to its first region or its end."""
@@ -944,25 +976,25 @@ class _Reader:
             raise Unreadable(f"the operands of '{match[1]}' are not a list of values", match.end())
         frame.uses = [self.use(name, match.end()) for name in names]
         frame.text = text[match.end() - 1 : end]
-        position = skip_space(text, end).end()  # type: ignore[union-attr]
+        position = self.after_space(end)
         if text.startswith("[", position):
             end = balanced_end(text, position)
             labels = [label.strip() for label in text[position + 1 : end - 1].split(",")]
             self.succeed(frame.op, tuple(label.partition("(")[0][1:] for label in labels if label), position)
             frame.text += text[position:end]
-            position = skip_space(text, end).end()  # type: ignore[union-attr]
+            position = self.after_space(end)
         if text.startswith("<", position):
             end = balanced_end(text, position)
             part = self.plain_group(position, end)
-            self.check_aliases(tuple(_alias_use.findall(part)), position)
+            self.check_text(part, position)
             frame.text += " " + part
-            position = skip_space(text, end).end()  # type: ignore[union-attr]
+            position = self.after_space(end)
         if text.startswith("(", position):
-            inside = skip_space(text, position + 1).end()  # type: ignore[union-attr]
+            inside = self.after_space(position + 1)
             if not text.startswith("{", inside):
                 raise Unreadable(f"expected a region of '{match[1]}'", inside)
             frame.text += " ("
-            self.open_region(frame)
+            self.open_region(frame, inside + 1)
             return inside + 1
         return self.end_generic(frame, position)
 
@@ -970,18 +1002,18 @@ class _Reader:
         """After a region of an operation in generic syntax: its next region, or its end."""
         text = self.text
         frame.text += "{}"
-        position = skip_space(text, position).end()  # type: ignore[union-attr]
+        position = self.after_space(position)
         if text.startswith(",", position):
-            position = skip_space(text, position + 1).end()  # type: ignore[union-attr]
+            position = self.after_space(position + 1)
             if not text.startswith("{", position):
                 raise Unreadable(f"expected a region of '{frame.op.name}'", position)
             frame.text += ", "
-            self.open_region(frame)
+            self.open_region(frame, position + 1)
             return position + 1
         if not text.startswith(")", position):
             raise Unreadable(f"expected ')' after the regions of '{frame.op.name}'", position)
         frame.text += ")"
-        return self.end_generic(frame, skip_space(text, position + 1).end())  # type: ignore[union-attr]
+        return self.end_generic(frame, skip_space(text, position + 1).end())
 
     def end_generic(self, frame: _Frame, position: int) -> int:
         """Attributes and the function type."""
@@ -990,25 +1022,25 @@ class _Reader:
         if text.startswith("{", position):
             end = balanced_end(text, position)
             part = self.plain_group(position, end)
-            self.check_aliases(tuple(_alias_use.findall(part)), position)
+            self.check_text(part, position)
             frame.text += " " + part
-            position = skip_space(text, end).end()  # type: ignore[union-attr]
+            position = self.after_space(end)
         if not text.startswith(":", position):
             raise Unreadable(f"expected ':' and the type of '{op.name}', found {self.shown(position)}", position)
-        position = skip_space(text, position + 1).end()  # type: ignore[union-attr]
+        position = self.after_space(position + 1)
         start = position
         if not text.startswith("(", position):
             raise Unreadable(f"expected the function type of '{op.name}'", position)
         end = balanced_end(text, position)
         takes = split_types(self.plain_group(position, end)[1:-1])
-        position = skip_space(text, end).end()  # type: ignore[union-attr]
+        position = self.after_space(end)
         if not text.startswith("->", position):
             raise Unreadable(f"expected '->' in the function type of '{op.name}'", position)
-        position = skip_space(text, position + 2).end()  # type: ignore[union-attr]
+        position = self.after_space(position + 2)
         gives_at = position
         if text.startswith("(", position):
             end = balanced_end(text, position)
-            after = skip_space(text, end).end()  # type: ignore[union-attr]
+            after = self.after_space(end)
             if text.startswith("->", after):  # one result, itself a function type
                 end = self.type_end(position)
                 gives: tuple[str, ...] = (normalized(self.plain_group(gives_at, end)),)
@@ -1019,7 +1051,7 @@ class _Reader:
             gives = (normalized(self.plain_group(gives_at, end)),)
         if len(takes) != len(frame.uses):
             raise Unreadable(f"'{op.name}' has {len(frame.uses)} operands and {len(takes)} operand types", start)
-        self.check_aliases(tuple(_alias_use.findall(self.plain_group(start, end))), start)
+        self.check_text(self.plain_group(start, end), start)
         op.text = frame.text + " : " + self.plain_group(start, end)
         op.operands = frame.uses
         location = _location(text, end)
@@ -1035,13 +1067,13 @@ class _Reader:
         while True:
             if text.startswith("(", position):
                 end = balanced_end(text, position)
-                after = skip_space(text, end).end()  # type: ignore[union-attr]
+                after = self.after_space(end)
                 if not text.startswith("->", after):
                     raise Unreadable("expected '->' in a function type", after)
-                position = skip_space(text, after + 2).end()  # type: ignore[union-attr]
+                position = self.after_space(after + 2)
                 if text.startswith("(", position):
                     end = balanced_end(text, position)
-                    after = skip_space(text, end).end()  # type: ignore[union-attr]
+                    after = self.after_space(end)
                     if not text.startswith("->", after):
                         return end
                 continue
@@ -1059,30 +1091,30 @@ class _Reader:
         match = _block_label(text, position)
         if not match:
             raise Unreadable("expected a block label", position)
-        end = skip_space(text, match.end()).end()  # type: ignore[union-attr]
+        end = self.after_space(match.end())
         arguments: list[tuple[str, str]] = []
         if text.startswith("(", end):
             close = balanced_end(text, end)
-            here = skip_space(text, end + 1).end()  # type: ignore[union-attr]
+            here = self.after_space(end + 1)
             while here < close - 1:
                 value = re.compile(VALUE, re.ASCII).match(text, here)
                 if not value:
                     raise Unreadable(f"expected a block argument, found {self.shown(here)}", here)
-                here = skip_space(text, value.end()).end()  # type: ignore[union-attr]
+                here = self.after_space(value.end())
                 if not text.startswith(":", here):
                     raise Unreadable("expected ':' and the type of a block argument", here)
-                here = skip_space(text, here + 1).end()  # type: ignore[union-attr]
+                here = self.after_space(here + 1)
                 stop = self.type_end(here)
                 arguments.append((value[0], normalized(self.plain_group(here, stop))))
                 location = _location(text, stop)
                 if location:
                     stop = balanced_end(text, location.end() - 1)
-                here = skip_space(text, stop).end()  # type: ignore[union-attr]
+                here = self.after_space(stop)
                 if text.startswith(",", here):
-                    here = skip_space(text, here + 1).end()  # type: ignore[union-attr]
+                    here = self.after_space(here + 1)
                 elif here != close - 1:
                     raise Unreadable(f"expected ',' or ')' after a block argument, found {self.shown(here)}", here)
-            end = skip_space(text, close).end()  # type: ignore[union-attr]
+            end = self.after_space(close)
         if not text.startswith(":", end):
             raise Unreadable(f"expected ':' after the block label '^{match[1]}'", end)
         self.start_block(match[1], arguments, position)
@@ -1136,7 +1168,7 @@ class _Reader:
         if name in self.aliases and self.aliases[name] != written:
             raise Unreadable(f"redefinition of the alias '{name}'", position, "Split files at `// -----`.")
         if not written.startswith("loc("):
-            self.check_aliases(tuple(_alias_use.findall(_without_strings(written))), position)
+            self.check_text(written, position)
         self.aliases[name] = written
         expanded = self.expanded(written)
         if name[0] == "#":
@@ -1149,6 +1181,19 @@ class _Reader:
         for name in used:
             if name not in self.aliases:
                 raise Unreadable(f"undefined alias '{name}'", position, f"Define it above: `{name} = ...`.")
+
+    def check_text(self, text: str, position: int) -> None:
+        """Every alias used in an attribute or a type is defined; strings and bodies of dialect types are not looked at."""
+        if ("#" in text or "!" in text) and any(name not in self.aliases for name in _alias_use.findall(text)):
+            used = lexer_tokens(text)
+            self.check_aliases(
+                tuple(
+                    token
+                    for (kind, token), (after, _) in pairwise([*used, ("", "")])
+                    if kind == "prefixed" and "." not in token and after != "body"
+                ),
+                position,
+            )
 
     def expanded(self, text: str) -> str:
         """The text with aliases replaced by what they stand for."""
@@ -1177,13 +1222,7 @@ class _Reader:
                 types[value] = expanded
 
 
-_strings = re.compile(r'"(?:[^"\\]++|\\.)*+"')
-
-
-def _without_strings(text: str) -> str:
-    return _strings.sub('""', text)
-
-
+_strings = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.ASCII).sub
 _locations = re.compile(r" loc\((?:[^()\"]++|\([^()\"]*+\))*+\)", re.ASCII).sub
 
 
@@ -1234,7 +1273,7 @@ def read(source: object, *, path: str = "<text>") -> Program:
         The text is not MLIR, is cut off, is bytecode, or cannot be read exactly. It says where.
     """
     text, path = _decoded(source, path)
-    if text.startswith("ML\xefR") or text.startswith("ML\udcefR"):
+    if text.startswith(("MLïR", "ML�R")):
         return read(BYTECODE, path=path)
     collecting = len(text) > 100_000 and gc.isenabled()
     if collecting:
