@@ -15,7 +15,16 @@ class ReadError(IrgaugeError):
     `str()` gives `path:line:col: message`, then the source line with a caret, then a hint where there is one.
     """
 
-    def __init__(self, message: str, *, path: str = "<text>", line: int = 0, column: int = 0, source_line: str = "", hint: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str = "<text>",
+        line: int = 0,
+        column: int = 0,
+        source_line: str = "",
+        hint: str = "",
+    ) -> None:
         self.message, self.path, self.line, self.column = message, path, line, column
         self.source_line, self.hint = source_line, hint
         where = f"{path}:{line}:{column}" if line else path
@@ -28,6 +37,13 @@ class ReadError(IrgaugeError):
         if hint:
             parts.append(hint)
         super().__init__("\n".join(parts))
+
+    def one_line(self) -> str:
+        """Everything but the caret on one line: `path:line:col: message; at: source line; hint`."""
+        where = f"{self.path}:{self.line}:{self.column}" if self.line else self.path
+        near = " ".join(self.source_line.split())
+        near = near if len(near) <= 80 else near[:77] + "..."
+        return "; ".join(part for part in (f"{where}: {self.message}", near and f"at: {near}", self.hint) if part)
 
 
 class UsageError(IrgaugeError):

@@ -7,17 +7,25 @@ import platform
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import IrgaugeError, LabelError
+from ..errors import IrgaugeError, LabelError, UsageError
 from ..featurize.canonical import canonical_id
-from .families.base import Family, Source
-from .label.kernel import ExactLabels, label_exact, label_latency
+from .card import write_card
+from .families import FAMILIES, Family, Source
+from .label.kernel import ExactLabels, label_exact, label_function, label_latency
 from .label.latency import Latency, latency_core
 from .label.tools import tool_versions
+from .real import RealFunction, real_functions
 from .schedules import apply, schedules_for
-from .store import Log, Variant
+from .store import Log, Variant, open_log, write_dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -28,11 +36,69 @@ class Failure:
     detail: str
 
 
-def generate(log: Log, families: Sequence[Family], *, n_jobs: int) -> None:
+def build_kernel(
+    log_path: Path,
+    output: Path,
+    *,
+    names: Sequence[str] | None = None,
+    limit: int | None = None,
+    n_jobs: int = 1,
+    latency: bool = True,
+) -> pd.DataFrame:
+    """Bring the kernel dataset as far as it goes and write it with its card.
+
+    Parameters
+    ----------
+    names : families; all by default
+    limit : at most so many sources of each family
+    latency : False leaves latencies that are missing for later
+
+    Raises
+    ------
+    UsageError
+        No such family.
+    """
+    unknown = set(names or ()) - set(FAMILIES)
+    if unknown:
+        raise UsageError(f"unknown family {sorted(unknown)[0]!r}. Known: {', '.join(FAMILIES)}")
+    with open_log(log_path) as log:
+        generate(log, [FAMILIES[name] for name in names or FAMILIES], limit=limit, n_jobs=n_jobs)
+        label_waiting(log, n_jobs=n_jobs)
+        if latency:
+            time_waiting(log)
+        frame = write_dataset(log, output)
+        write_card(frame, log.failures(), output.with_suffix(".md"))
+    return frame
+
+
+def build_real(log_path: Path, output: Path, corpus: Path, *, n_jobs: int = 1, latency: bool = True) -> pd.DataFrame:
+    """Label the corpus's functions and write the real test set, without its texts.
+
+    Raises
+    ------
+    IrgaugeError
+        There is no corpus at that path.
+    """
+    functions = {f.id: f for f in real_functions(corpus)}
+    with open_log(log_path) as log:
+        for f in functions.values():
+            source = Source(f"{f.path}#{f.chunk}", f.repository, "corpus", f.mlir)
+            log.add_variants(f.id, [Variant(f.id, source, "as found")], [])
+        waiting = [(id, functions[id]) for id, _ in log.waiting_for_exact() if id in functions]
+        _label(log, _real_or_failure, waiting, n_jobs)
+        if latency:
+            time_waiting(log)
+        return write_dataset(log, output, with_text=False)
+
+
+def generate(log: Log, families: Sequence[Family], *, limit: int | None = None, n_jobs: int) -> None:
     """Write every schedule of every source to the log; sources that are there already are left alone."""
     finished = log.finished_sources()
-    waiting = [s for family in families for s in family.sources() if s.program_id not in finished]
-    for source, (variants, failures) in _parallel(variants_of, ((s,) for s in waiting), len(waiting), n_jobs, "schedules"):
+    sources = [source for family in families for source in islice(family.sources(), limit)]
+    waiting = [source for source in sources if source.program_id not in finished]
+    for source, (variants, failures) in _parallel(
+        variants_of, ((s,) for s in waiting), len(waiting), n_jobs, "schedules"
+    ):
         log.add_variants(source, variants, failures)
 
 
@@ -53,9 +119,17 @@ def variants_of(source: Source) -> tuple[str, tuple[list[Variant], list[tuple[st
 
 def label_waiting(log: Log, *, n_jobs: int) -> None:
     """Add exact labels to every program that has none; in parallel."""
-    waiting = log.waiting_for_exact()
+    _label(log, _exact_or_failure, log.waiting_for_exact(), n_jobs)
+
+
+def _label(
+    log: Log,
+    work: Callable[[str, Any], tuple[str, ExactLabels | Failure]],
+    waiting: Sequence[tuple[str, Any]],
+    n_jobs: int,
+) -> None:
     versions = tool_versions()
-    for id, result in _parallel(_exact_or_failure, waiting, len(waiting), n_jobs, "exact labels"):
+    for id, result in _parallel(work, waiting, len(waiting), n_jobs, "exact labels"):
         if isinstance(result, Failure):
             log.add_failure(id, "exact", result.reason, result.detail)
         else:
@@ -63,19 +137,30 @@ def label_waiting(log: Log, *, n_jobs: int) -> None:
 
 
 def _exact_or_failure(id: str, mlir: str) -> tuple[str, ExactLabels | Failure]:
+    return id, _or_failure(lambda: label_exact(mlir))
+
+
+def _real_or_failure(id: str, function: RealFunction) -> tuple[str, ExactLabels | Failure]:
+    return id, _or_failure(lambda: label_function(function.mlir, function.signature))
+
+
+def _or_failure(work: Callable[[], _T]) -> _T | Failure:
+    """One bad program never ends a run: what is wrong with it becomes a `Failure`."""
     try:
-        return id, label_exact(mlir)
+        return work()
     except LabelError as error:
-        return id, Failure(error.reason, error.detail)
+        return Failure(error.reason, error.detail)
     except IrgaugeError as error:
-        return id, Failure(type(error).__name__, str(error))
+        return Failure(type(error).__name__, str(error))
 
 
 def time_waiting(log: Log) -> None:
     """Add a latency to every program that ran; one after the other, on one pinned core that nothing else should use."""
     waiting = log.waiting_for_latency()
     core, machine = latency_core(), machine_name()
-    for id, result in _parallel(_latency_or_failure, ((id, asm, core) for id, asm in waiting), len(waiting), 1, "latencies"):
+    for id, result in _parallel(
+        _latency_or_failure, ((id, asm, core) for id, asm in waiting), len(waiting), 1, "latencies"
+    ):
         if isinstance(result, Failure):
             log.add_failure(id, "latency", result.reason, result.detail)
         else:
@@ -83,15 +168,14 @@ def time_waiting(log: Log) -> None:
 
 
 def _latency_or_failure(id: str, assembly: str, core: int) -> tuple[str, Latency | Failure]:
-    try:
-        return id, label_latency(assembly, core)
-    except LabelError as error:
-        return id, Failure(error.reason, error.detail)
+    return id, _or_failure(lambda: label_latency(assembly, core))
 
 
 def machine_name() -> str:
     """Processor and kernel, as they stand in each measured record."""
-    model = next((line.split(":", 1)[1].strip() for line in _cpuinfo() if line.startswith("model name")), platform.machine())
+    model = next(
+        (line.split(":", 1)[1].strip() for line in _cpuinfo() if line.startswith("model name")), platform.machine()
+    )
     return f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
 
 

@@ -1,7 +1,7 @@
 """The real test set: functions of public MLIR files that nobody here wrote. For evaluation, never for training.
 
-The corpus lies beside a checkout (`../shared/corpus`) with its own licences, so labels are committed without the text:
-each record names its file, chunk and function and holds the hash of the chunk, and the text is read back from the corpus.
+The corpus lies beside a checkout (`../shared/corpus`) with its own licences, so labels are committed without the
+text: each record names its file, chunk and function and holds the hash of the chunk; the text is read back from there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from .label.kernel import Signature, signatures
 if TYPE_CHECKING:
     import pandas as pd
 
-DIALECTS = frozenset({"affine", "scf", "memref", "arith", "math", "vector", "linalg", "func", "cf", "index", "ub", "builtin"})
+DIALECTS = frozenset(
+    {"affine", "scf", "memref", "arith", "math", "vector", "linalg", "func", "cf", "index", "ub", "builtin"}
+)
 """What the kernel track reads; a function with any other operation is left out."""
 
 
@@ -96,7 +98,7 @@ def _in_kernel_dialects(program: Program) -> bool:
 
 
 def attach_text(frame: pd.DataFrame, corpus: Path) -> pd.DataFrame:
-    """The records whose text is at hand, with the columns `mlir` and `function`; found by path and chunk, checked by hash."""
+    """The records whose text is at hand, with the columns `mlir` and `function`; a text is found by its hash."""
     texts = {function.id: function for function in real_functions(corpus)}
     found = frame[frame["id"].isin(list(texts))].copy()
     found["mlir"] = [texts[id].mlir for id in found["id"]]

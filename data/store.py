@@ -73,7 +73,7 @@ class Log:
         return {row[0] for row in self._db.execute("SELECT program_id FROM source")}
 
     def add_variants(self, program_id: str, variants: list[Variant], failures: list[tuple[str, str, str]]) -> int:
-        """Store all variants of one source at once; those whose id is known already are dropped. Returns how many were new.
+        """Store all variants of one source at once; those whose id is known are dropped. Returns how many were new.
 
         `failures` holds (schedule, reason, detail) of schedules that did not apply.
         """
@@ -81,7 +81,10 @@ class Log:
             before = self._db.total_changes
             self._db.executemany(
                 "INSERT OR IGNORE INTO program VALUES (?, ?, ?, ?, ?, ?)",
-                [(v.id, v.source.program_id, v.source.family, v.source.origin, v.schedule, v.source.mlir) for v in variants],
+                [
+                    (v.id, v.source.program_id, v.source.family, v.source.origin, v.schedule, v.source.mlir)
+                    for v in variants
+                ],
             )
             new = self._db.total_changes - before
             self._db.executemany(
@@ -92,7 +95,7 @@ class Log:
         return new
 
     def waiting_for_exact(self) -> list[tuple[str, str]]:
-        """(id, mlir) of programs without exact labels or a failure, smallest text first within each source order."""
+        """(id, mlir) of programs without exact labels or a failure there; by id, so that a part is a fair sample."""
         return list(
             self._db.execute(
                 "SELECT id, mlir FROM program WHERE id NOT IN (SELECT id FROM exact)"
@@ -105,7 +108,14 @@ class Log:
         with self._db:
             self._db.execute(
                 "INSERT OR REPLACE INTO exact VALUES (?, ?, ?, ?, ?, ?)",
-                (id, json.dumps(labels.values), zlib.compress(labels.assembly.encode(), 9), reason, detail, json.dumps(versions)),
+                (
+                    id,
+                    json.dumps(labels.values),
+                    zlib.compress(labels.assembly.encode(), 9),
+                    reason,
+                    detail,
+                    json.dumps(versions),
+                ),
             )
 
     def waiting_for_latency(self) -> list[tuple[str, str]]:
@@ -147,7 +157,7 @@ class Log:
         return sorted([*failed, *skipped], key=lambda row: -row[2])
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One dict per labelled program, in the columns of the Parquet file, ordered by origin, family, program and schedule."""
+        """One dict per labelled program, in the columns of the Parquet file; by origin, family, program, schedule."""
         columns = [target.column for target in targets_of("kernel")]
         query = (
             "SELECT p.id, p.program_id, p.family, p.origin, p.schedule, p.mlir, e.labels, e.skipped_reason, e.versions,"
@@ -158,7 +168,14 @@ class Log:
         for row in self._db.execute(query):
             (id, program_id, family, origin, schedule, mlir, labels, skipped, versions) = row[:9]
             (repeats, calls, before, after, attempts, machine) = row[9:]
-            record = {"id": id, "program_id": program_id, "family": family, "origin": origin, "schedule": schedule, "mlir": mlir}
+            record = {
+                "id": id,
+                "program_id": program_id,
+                "family": family,
+                "origin": origin,
+                "schedule": schedule,
+                "mlir": mlir,
+            }
             values = json.loads(labels)
             record |= {column: values.get(column, float("nan")) for column in columns}
             record["skipped"] = skipped or ""

@@ -58,9 +58,17 @@ def _x86(name: str, unit: str, kind: str, how: str, tool: str, *, lower: bool = 
 
 
 TARGETS: tuple[Target, ...] = (
-    _x86("static_instructions", "instructions", "count", "machine instructions of the function, padding left out", "llc"),
+    _x86(
+        "static_instructions", "instructions", "count", "machine instructions of the function, padding left out", "llc"
+    ),
     _x86("code_bytes", "bytes", "bytes", "size of the function's symbol in the object file", "llc"),
-    _x86("gpr_used", "registers", "count", "distinct general-purpose registers the function names (rsp and rip left out)", "llc"),
+    _x86(
+        "gpr_used",
+        "registers",
+        "count",
+        "distinct general-purpose registers the function names (rsp and rip left out)",
+        "llc",
+    ),
     _x86("vec_used", "registers", "count", "distinct vector registers the function names (xmm and ymm are one)", "llc"),
     _x86("spills", "instructions", "count", "stores to spill slots, as the register allocator marks them", "llc"),
     _x86("reloads", "instructions", "count", "loads from spill slots, folded ones included", "llc"),
@@ -71,7 +79,14 @@ TARGETS: tuple[Target, ...] = (
         "cycles per iteration of the block that executes most instructions, at 100 iterations, znver4 model",
         "llvm-mca",
     ),
-    _x86("mca_ipc", "instructions/cycle", "ratio", "instructions per cycle of that block, same run", "llvm-mca", lower=False),
+    _x86(
+        "mca_ipc",
+        "instructions/cycle",
+        "ratio",
+        "instructions per cycle of that block, same run",
+        "llvm-mca",
+        lower=False,
+    ),
     _x86(
         "vector_utilization",
         "",
@@ -88,7 +103,13 @@ TARGETS: tuple[Target, ...] = (
         "instructions executed by one call, what it calls (libm, memset) included",
         "callgrind",
     ),
-    _x86("data_refs", "accesses", "count", "data reads and writes executed by one call; a masked or gathering access counts once an active lane", "callgrind"),
+    _x86(
+        "data_refs",
+        "accesses",
+        "count",
+        "data reads and writes executed by one call; masked ones count each active lane",
+        "callgrind",
+    ),
     _x86(
         "l1d_misses",
         "misses",
@@ -100,10 +121,16 @@ TARGETS: tuple[Target, ...] = (
         "ll_misses",
         "misses",
         "count",
-        "data accesses that miss the last simulated level: 1 MiB, 8-way, 64-byte lines, the private cache of a Zen 4 core",
+        "data accesses that miss the last simulated level: 1 MiB, 8-way, 64-byte lines, a Zen 4 core's own cache",
         "callgrind",
     ),
-    _x86("branch_mispredicts", "branches", "count", "conditional and indirect branches that the simulator mispredicts", "callgrind"),
+    _x86(
+        "branch_mispredicts",
+        "branches",
+        "count",
+        "conditional and indirect branches that the simulator mispredicts",
+        "callgrind",
+    ),
     _x86(
         "latency_ns",
         "ns",

@@ -6,7 +6,6 @@ Values are plain integers: index into `Program.value_types` and `Program.value_d
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Union
 
 
 class Block:
@@ -69,7 +68,7 @@ class Program:
         """The outer `builtin.module`; implied where none is written."""
         self.value_types: list[str] = []
         """Type text of each value with aliases expanded and white space normalised; "" where the text does not say."""
-        self.value_defs: list[Union[Op, Block]] = []
+        self.value_defs: list[Op | Block] = []
         """What defines each value: an operation (result) or a block (argument)."""
         self.attribute_aliases: dict[str, str] = {}
         """`#name` -> text, aliases in it expanded."""

@@ -107,13 +107,15 @@ def registers_used(function: Function) -> tuple[int, int]:
 
 
 def spills_and_reloads(function: Function) -> tuple[int, int]:
-    """Stores to and loads from spill slots, as llc's comments mark them ("Folded Spill" and "Folded Reload" included)."""
+    """Stores to and loads from spill slots as llc's comments mark them, folded ones included."""
     spills = sum(i.comment.endswith("Spill") for i in function.instructions)
     reloads = sum(i.comment.endswith("Reload") for i in function.instructions)
     return spills, reloads
 
 
-_FLOAT_OP = re.compile(r"v?(?:(f(?:n?madd|n?msub|maddsub|msubadd)(?:132|213|231))|add|sub|mul|div|sqrt|min|max|hadd|hsub|addsub)([sp])([sdh])")
+_FLOAT_OP = re.compile(
+    r"v?(?:(f(?:n?madd|n?msub|maddsub|msubadd)(?:132|213|231))|add|sub|mul|div|sqrt|min|max|hadd|hsub|addsub)([sp])([sdh])"
+)
 
 
 def float_work(instruction: Instruction) -> tuple[int, bool]:

@@ -20,7 +20,7 @@ _INTEGER_SCALAR = 9
 _INTEGER_SCALAR_VALUE = 4
 _MAX_ARGUMENTS, _MAX_FLOAT_SCALARS = 32, 8
 _HEAP = {"malloc", "aligned_alloc", "free"}
-_MAX_OPERAND_BYTES = 128 << 20
+MAX_OPERAND_BYTES = 128 << 20
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,9 @@ class Argument:
 
 
 def arguments_of(types: Sequence[str]) -> list[Argument]:
-    """Arguments for a function with these MLIR types; floating-point scalars travel in other registers and are left out.
+    """Arguments for a function with these MLIR types.
+
+    Floating-point scalars travel in registers of their own and are left out.
 
     Raises
     ------
@@ -57,9 +59,11 @@ def arguments_of(types: Sequence[str]) -> list[Argument]:
         else:
             raise LabelError("arguments", f"no data for an argument of type {text}")
     if len(arguments) > _MAX_ARGUMENTS or float_scalars > _MAX_FLOAT_SCALARS:
-        raise LabelError("arguments", f"more than {_MAX_ARGUMENTS} arguments or {_MAX_FLOAT_SCALARS} floating-point scalars")
-    if sum(a.bytes for a in arguments if a.kind != _INTEGER_SCALAR) > _MAX_OPERAND_BYTES:
-        raise LabelError("arguments", f"operands of more than {_MAX_OPERAND_BYTES >> 20} MiB")
+        raise LabelError(
+            "arguments", f"more than {_MAX_ARGUMENTS} arguments or {_MAX_FLOAT_SCALARS} floating-point scalars"
+        )
+    if sum(a.bytes for a in arguments if a.kind != _INTEGER_SCALAR) > MAX_OPERAND_BYTES:
+        raise LabelError("arguments", f"operands of more than {MAX_OPERAND_BYTES >> 20} MiB")
     return arguments
 
 
@@ -79,14 +83,16 @@ def _memref_bytes(text: str) -> int:
 
 
 def kernel_assembly(assembly: str, name: str, arguments: Sequence[Argument]) -> str:
-    """The assembly with every symbol it defines renamed, the kernel to `irgauge_kernel`, and the argument table behind it.
+    """The assembly with every symbol it defines renamed, the kernel to `irgauge_kernel`, and the argument table added.
 
     Its heap becomes the driver's. Line numbers stay as they are.
     """
     defined = set(re.findall(r"^\s*\.globl\s+(\S+)", assembly, re.M)) | {name}
     names = {symbol: f"irgauge_module_{symbol.strip(chr(34))}" for symbol in defined}
     names |= {symbol: f"irgauge_{symbol}" for symbol in _HEAP - defined} | {name: KERNEL}
-    pattern = re.compile(r"(?<![\w.$])(" + "|".join(re.escape(s) for s in sorted(names, key=len, reverse=True)) + r")(?![\w.$])")
+    pattern = re.compile(
+        r"(?<![\w.$])(" + "|".join(re.escape(s) for s in sorted(names, key=len, reverse=True)) + r")(?![\w.$])"
+    )
     renamed = pattern.sub(lambda match: names[match[1]], assembly)
     rows = "".join(f"\t.quad {a.kind}, {a.bytes}\n" for a in arguments) or "\t.quad 0, 0\n"
     table = (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import LabelError
-from ...featurize.program import Block, Op, Program
+from ...featurize.featurizer import functions_of
+from ...featurize.program import Program
 from ...featurize.reader import read
 from ..targets import X86
 from .assembly import (
@@ -49,22 +49,16 @@ class Signature:
 
 
 def signatures(program: Program) -> list[Signature]:
-    """Public functions with a body at the top of a module, in order."""
+    """Public `func.func`s with a body at the top of a module, in order."""
     found = []
-    for op in _top_level(program):
-        if op.name != "func.func" or not op.regions or not op.regions[0].blocks:
+    for name, op in functions_of(program):
+        if op.name != "func.func" or op.parent is None or op.parent.parent.parent is not program.root:
             continue
-        entry: Block = op.regions[0].blocks[0]
-        words = op.text.split("@", 1)
-        if len(words) < 2 or "private" in words[0].split():
+        if op.text.lstrip().startswith("private") or 'sym_visibility = "private"' in op.text:
             continue
-        name = words[1].split("(", 1)[0].strip().strip('"')
+        entry = op.regions[0].blocks[0]
         found.append(Signature(name, tuple(program.value_types[value] for value in entry.args)))
     return found
-
-
-def _top_level(program: Program) -> Sequence[Op]:
-    return [op for block in program.root.regions[0].blocks for op in block.ops]
 
 
 def label_exact(mlir: str, *, timeout_s: float = 20.0) -> ExactLabels:
@@ -146,3 +140,24 @@ def label_latency(assembly: str, core: int) -> Latency:
         folder = Path(name)
         build(assembly, folder)
         return measure(folder, core)
+
+
+def label_functions(program: Program, *, latency_core: int | None = None) -> dict[str, dict[str, float]]:
+    """Every public function of a module to its targets by column; with a latency if a core to measure on is given.
+
+    Raises
+    ------
+    LabelError
+        A function does not compile, or the module has none. What compiles and does not run keeps its static targets.
+    """
+    found = signatures(program)
+    if not found:
+        raise LabelError("no-function", f"{program.path}: no public func.func with a body")
+    labelled = {}
+    for signature in found:
+        labels = label_function(program.text, signature)
+        values = dict(labels.values)
+        if latency_core is not None and labels.skipped is None:
+            values[f"{X86}/latency_ns"] = label_latency(labels.assembly, latency_core).median_ns
+        labelled[signature.name] = values
+    return labelled

@@ -27,7 +27,7 @@ LOWERING = (
     "--convert-func-to-llvm=use-bare-ptr-memref-call-conv=1",
     "--reconcile-unrealized-casts",
 )
-"""From affine, scf, memref, arith, math, vector and linalg on memrefs to the LLVM dialect; a static memref is one pointer."""
+"""From affine, scf, memref, arith, math, vector and linalg to the LLVM dialect; a static memref is one pointer."""
 
 CPU = "x86-64-v3"
 # Without a triple, `opt` has no target description and vectorizes nothing.

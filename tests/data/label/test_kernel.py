@@ -1,4 +1,4 @@
-"""Labels are compared with counts made by other means: single-stepping, the disassembly, and arithmetic on the source."""
+"""Labels against counts made by other means: single-stepping, the disassembly, and arithmetic on the source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from irgauge.data.families.base import Source
 from irgauge.data.families.polybench import FAMILIES
-from irgauge.data.label.assembly import true_executions, parse_function
+from irgauge.data.label.assembly import parse_function, true_executions
 from irgauge.data.label.callgrind import count
 from irgauge.data.label.executable import KERNEL, build
 from irgauge.data.label.kernel import label_exact
@@ -82,7 +82,7 @@ def test_executed_instructions_equal_single_stepping(kernel: str, stepper: Path)
     if labelled.own_steps == labelled.steps:
         assert labelled.counted_own == labelled.steps
         assert labelled.values["instructions_executed"] == labelled.steps
-    else:  # it calls libc, which picks its memset by processor, and valgrind's has no AVX-512; a stub or two lie between
+    else:  # libc picks its memset by processor, and valgrind's has no AVX-512; call stubs count as the kernel's
         assert labelled.counted_own == pytest.approx(labelled.own_steps, rel=0.01)
 
 
@@ -98,7 +98,7 @@ def test_static_targets_equal_the_disassembly(kernel: str, stepper: Path) -> Non
 def test_spills_equal_accesses_of_stack_slots(kernel: str, stepper: Path) -> None:
     """Whatever touches the frame between %rsp and the saved registers is a spill, a reload or a stack array.
 
-    Slots above the frame are arguments beyond the sixth; kernels with a stack array (durbin) are left to the other tests.
+    Slots above the frame are arguments beyond the sixth; kernels with a stack array are left to the other tests.
     """
     labelled = _labelled(kernel, stepper)
     if "alloca" in _mini(kernel):
@@ -108,7 +108,9 @@ def test_spills_equal_accesses_of_stack_slots(kernel: str, stepper: Path) -> Non
     slots = []
     for text in labelled.disassembly:
         found = re.search(r"(?:(-?)0x(\w+))?\(%rsp\)", text)
-        if found and not text.startswith("lea") and (found[1] or int(found[2] or "0", 16) < frame):  # below %rsp: the red zone
+        if (
+            found and not text.startswith("lea") and (found[1] or int(found[2] or "0", 16) < frame)
+        ):  # below %rsp: the red zone
             slots.append(text)
     stores = [text for text in slots if re.match(r"(v?mov|add|sub|inc|dec).*[ ,](?:-?0x\w+)?\(%rsp\)$", text)]
     assert labelled.values["spills"] == len(stores)
@@ -183,7 +185,7 @@ def test_streaming_reads_miss_once_a_line() -> None:
 
 
 def test_mca_sees_the_latency_of_a_dependent_chain() -> None:
-    """Each iteration of the hottest block ends in as many dependent additions as it loads; each takes 3 cycles on Zen 4."""
+    """The hottest block is a chain of dependent additions; each takes 3 cycles on Zen 4."""
     labels = label_exact(STREAM)
     additions = max(len(re.findall("vaddsd", block)) for block in re.split(r"^\.L\w+:", labels.assembly, flags=re.M))
     assert labels.values[f"{X86}/mca_cycles"] == pytest.approx(3 * additions, rel=0.05)

@@ -1,0 +1,534 @@
+"""The command line: parses, calls, prints.
+
+Results on stdout, messages on stderr; exit 0 done, 1 bad input, 2 bad usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import IrgaugeError, ReadError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .featurize.program import Program
+
+ROOT = Path(__file__).parent
+LOG = Path("build/kernel.sqlite")
+REAL_LOG = Path("build/real.sqlite")
+MODEL = ROOT / "models" / "pretrained" / "kernel.joblib"
+REPORT = Path("reports/out")
+CORPUS = ROOT.parent / "shared" / "corpus"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; never a traceback for bad input."""
+    try:
+        arguments = _parser().parse_args(argv)
+        arguments.run(arguments)
+        sys.stdout.flush()
+    except IrgaugeError as error:
+        message = error.one_line() if isinstance(error, ReadError) else " ".join(str(error).split())
+        print(message if isinstance(error, ReadError) else f"irgauge: {message}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:  # the reader of our output has gone: not an error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        print("irgauge: interrupted; the same command goes on where it stopped", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="irgauge", description="Predicts what MLIR will cost on real hardware, from the IR alone, and says why."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(
+        name: str, run: Callable[[argparse.Namespace], None], text: str, under: Any = commands
+    ) -> argparse.ArgumentParser:
+        made: argparse.ArgumentParser = under.add_parser(name, help=text, description=text)
+        made.set_defaults(run=run)
+        return made
+
+    inspect = command("inspect", _inspect, "count what a file holds: operations, loops, shapes")
+    _file(inspect)
+    _format(inspect, "table", "json")
+
+    featurize = command("featurize", _featurize, "print the features of each function")
+    _file(featurize)
+    _format(featurize, "table", "json", "csv")
+
+    predict = command("predict", _predict, "predict every target of each function, with 90 % intervals")
+    _file(predict)
+    _model(predict)
+    predict.add_argument("--device", help="only targets of this device")
+    predict.add_argument("--target", action="append", metavar="NAME", help="only this target; may be repeated")
+    _format(predict, "table", "json", "csv")
+
+    explain = command(
+        "explain", _explain, "say which features drive a prediction, and by how much in the target's unit"
+    )
+    _file(explain)
+    _model(explain)
+    explain.add_argument("--target", required=True, metavar="NAME")
+    explain.add_argument("--device", help="the target's device, where several have it")
+    explain.add_argument(
+        "--top", type=_positive, default=15, metavar="N", help="lines shown; the rest is one sum (default 15)"
+    )
+    _format(explain, "table", "json", "csv")
+
+    train = command("train", _train, "train, evaluate on the splits, and write the artifact")
+    _learning(train)
+    train.add_argument(
+        "--output", type=Path, default=MODEL, metavar="FILE", help="default: models/pretrained/kernel.joblib"
+    )
+
+    evaluate = command("evaluate", _evaluate, "evaluate on the splits, beside the baselines")
+    _learning(evaluate)
+    evaluate.add_argument("--splits", default="random,program,family,real", help="default: random,program,family,real")
+    _format(evaluate, "table", "json", "csv")
+
+    report = command("report", _report, "train, evaluate, and write the HTML report")
+    _learning(report)
+    report.add_argument("--output", type=Path, default=REPORT, metavar="DIR", help="default: reports/out")
+
+    dataset = commands.add_parser("dataset", help="build, label and look at datasets").add_subparsers(
+        required=True, metavar="COMMAND"
+    )
+    build = command("build", _dataset_build, "generate, label and write a dataset; resumes where it stopped", dataset)
+    build.add_argument("track", choices=("kernel", "real"), help="kernel: our programs; real: functions of the corpus")
+    _log(build)
+    build.add_argument("--output", type=Path, metavar="FILE", help="default: data/sets/<track>.parquet")
+    build.add_argument("--families", metavar="A,B", help="only these families")
+    build.add_argument("--limit", type=_positive, metavar="N", help="at most N programs of each family")
+    build.add_argument("--no-latency", action="store_true", help="leave latencies for a quieter hour")
+    build.add_argument("--corpus", type=Path, default=CORPUS, metavar="DIR", help="for real: where the corpus lies")
+    label = command("label", _dataset_label, "label MLIR files with the real toolchain and print the targets", dataset)
+    label.add_argument("files", nargs="+", metavar="FILE")
+    label.add_argument("--no-latency", action="store_true", help="exact targets only")
+    _format(label, "table", "json", "csv")
+    status = command("status", _dataset_status, "show how far a labelling log is, and failures by reason", dataset)
+    _log(status)
+    _format(status, "table", "json")
+
+    model = commands.add_parser("model", help="look at a model file").add_subparsers(required=True, metavar="COMMAND")
+    info = command("info", _model_info, "print what an artifact says about itself", model)
+    info.add_argument("path", nargs="?", type=Path, help="default: the bundled model")
+    _format(info, "table", "json")
+    return parser
+
+
+def _file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="MLIR text; - reads standard input")
+
+
+def _format(parser: argparse.ArgumentParser, *choices: str) -> None:
+    parser.add_argument("--format", choices=choices, default=choices[0], help=f"default: {choices[0]}")
+
+
+def _model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", type=Path, metavar="FILE", help="default: the bundled model")
+
+
+def _log(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--log", type=Path, metavar="FILE", help="default: build/<track>.sqlite")
+    _jobs(parser)
+
+
+def _jobs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="default: all cores")
+
+
+def _learning(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dataset", type=Path, metavar="FILE", help="default: the committed kernel dataset")
+    parser.add_argument("--real", type=Path, metavar="FILE", help="default: the committed real dataset")
+    parser.add_argument("--corpus", type=Path, default=CORPUS, metavar="DIR", help="where the real set's texts lie")
+    parser.add_argument("--seed", type=int, default=0)
+    _jobs(parser)
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
+    return value
+
+
+# --- reading and printing
+
+
+def _read(name: str) -> Program:
+    from .featurize.reader import read, read_path
+
+    if name == "-":
+        return read(sys.stdin.buffer.read(), path="<stdin>")
+    return read_path(name)
+
+
+def _shown_path(name: str) -> str:
+    return "<stdin>" if name == "-" else name
+
+
+def _number(value: float) -> str:
+    """Whole numbers in full, others with four significant digits."""
+    if value != value:
+        return "-"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Columns as wide as their longest cell; numbers to the right."""
+    if not rows:
+        return ""
+    columns = list(rows[0])
+    cells = [[_number(row[c]) if isinstance(row[c], (int, float)) else str(row[c]) for c in columns] for row in rows]
+    right = [all(isinstance(row[c], (int, float)) for row in rows) for c in columns]
+    widths = [max(len(c), *(len(row[i]) for row in cells)) for i, c in enumerate(columns)]
+
+    def line(texts: Sequence[str]) -> str:
+        padded = (t.rjust(w) if r else t.ljust(w) for t, w, r in zip(texts, widths, right, strict=True))
+        return "  ".join(padded).rstrip()
+
+    return "\n".join([line(columns), *map(line, cells)])
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().rstrip("\n")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, allow_nan=False, default=str)
+
+
+def _print_rows(rows: Sequence[Mapping[str, Any]], format: str) -> None:
+    print({"table": _table, "csv": _csv, "json": _json}[format](rows))
+
+
+# --- commands on MLIR text
+
+
+def _inspect(arguments: argparse.Namespace) -> None:
+    from .featurize.inspect import facts
+
+    found = facts(_read(arguments.file))
+    if arguments.format == "json":
+        print(_json(found))
+        return
+    counts = found.pop("op_counts")
+    found.pop("implied_ops", None)
+    assert isinstance(counts, dict)
+    print(_table([{"fact": name, "value": "-" if value is None else _number(value)} for name, value in found.items()]))  # type: ignore[arg-type]  # the rest are numbers
+    print()
+    print(
+        _table([{"operation": name, "count": n} for name, n in sorted(counts.items(), key=lambda kv: (-kv[1], kv[0]))])
+    )
+
+
+def _featurize(arguments: argparse.Namespace) -> None:
+    from .featurize.featurizer import features_of
+
+    functions = features_of(_read(arguments.file))
+    if arguments.format == "json":
+        path = _shown_path(arguments.file)
+        print(
+            _json(
+                [{"path": path, "function": name, "features": dict(sorted(f.items()))} for name, f in functions.items()]
+            )
+        )
+        return
+    rows = [{"function": n, "feature": k, "value": v} for n, f in functions.items() for k, v in sorted(f.items())]
+    if arguments.format == "table":
+        rows = [row for row in rows if row["value"]]
+    _print_rows(rows, arguments.format)
+
+
+def _predict(arguments: argparse.Namespace) -> None:
+    from .models.predictor import load
+
+    model = load(arguments.model)
+    path = _shown_path(arguments.file)
+    predictions = model.predict(_read(arguments.file), device=arguments.device, targets=arguments.target)
+    for prediction in predictions:
+        for warning in prediction.warnings:
+            print(f"{path}: @{prediction.function}: {warning}", file=sys.stderr)
+    if arguments.format == "json":
+        keys = ("device", "target", "value", "low", "high", "unit", "status")
+        print(
+            _json(
+                [
+                    {
+                        "path": path,
+                        "function": p.function,
+                        "track": p.track,
+                        "warnings": list(p.warnings),
+                        "predictions": [{key: getattr(e, key) for key in keys} for e in p],
+                    }
+                    for p in predictions
+                ]
+            )
+        )
+        return
+    rows = [
+        {
+            "function": p.function,
+            "device": e.device,
+            "target": e.target,
+            "value": e.value,
+            "low": e.low,
+            "high": e.high,
+            "unit": e.unit,
+            "status": e.status,
+        }
+        for p in predictions
+        for e in p
+    ]
+    _print_rows(rows, arguments.format)
+
+
+def _explain(arguments: argparse.Namespace) -> None:
+    from .models.predictor import load
+
+    path = _shown_path(arguments.file)
+    explained = load(arguments.model).explain(_read(arguments.file), arguments.target, device=arguments.device)
+    if arguments.format == "json":
+        print(
+            _json(
+                [
+                    {
+                        "path": path,
+                        "function": name,
+                        "target": e.target,
+                        "unit": e.unit,
+                        "base": e.base,
+                        "prediction": e.value,
+                        "contributions": [
+                            {"feature": c.feature, "value": c.value, "amount": c.amount} for c in e.contributions
+                        ],
+                    }
+                    for name, e in explained.items()
+                ]
+            )
+        )
+        return
+    for name, e in explained.items():
+        rest = e.contributions[arguments.top :]
+        rows = [{"amount": e.base, "what": "base: a typical program", "value": ""}]
+        rows += [
+            {"amount": c.amount, "what": c.feature, "value": "" if c.value is None else _number(c.value)}
+            for c in e.contributions[: arguments.top]
+        ]
+        if rest:
+            rows.append({"amount": sum(c.amount for c in rest), "what": f"{len(rest)} more features", "value": ""})
+        rows.append({"amount": e.value, "what": "= prediction", "value": ""})
+        if arguments.format == "csv":
+            _print_rows([{"function": name, **row} for row in rows], "csv")
+        else:
+            print(f"@{name}: {e.target}{f', in {e.unit}' if e.unit else ''}")
+            print(_table(rows))
+
+
+# --- learning
+
+
+def _progress(what: str) -> Callable[[int, int, str], None]:
+    """A callback that draws a progress bar on stderr where that is a terminal."""
+    from tqdm import tqdm
+
+    bar = tqdm(desc=what, disable=None, leave=False)
+
+    def show(done: int, total: int, label: str) -> None:
+        bar.total = total
+        bar.set_description_str(label, refresh=False)
+        bar.n = done
+        bar.refresh()
+
+    return show
+
+
+def _datasets(arguments: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """The dataset, and the real set with its texts where the corpus is at hand (None and a message where not)."""
+    from .data.real import attach_text
+    from .data.store import SETS, read_dataset
+
+    frame = read_dataset(arguments.dataset)
+    where = arguments.real or SETS / "real.parquet"
+    if not where.is_file() or not (arguments.corpus / "MANIFEST.tsv").is_file():
+        missing = where if not where.is_file() else arguments.corpus
+        print(f"irgauge: the split `real` is left out: {missing} is not there", file=sys.stderr)
+        return frame, None
+    return frame, attach_text(read_dataset(where), arguments.corpus)
+
+
+def _learn(arguments: argparse.Namespace) -> tuple[Any, dict[str, Any], pd.DataFrame]:
+    """Train on everything and evaluate on the splits: evaluation, artifact with its scores, dataset."""
+    from .models.evaluate import evaluate_track
+    from .models.train import table_of, train_track
+
+    frame, real = _datasets(arguments)
+    progress = _progress("learning")
+    table = table_of(frame, n_jobs=arguments.jobs, progress=progress)
+    artifact = train_track(table, seed=arguments.seed, n_jobs=arguments.jobs, progress=progress)
+    evaluation = evaluate_track(
+        table, real, model=artifact, seed=arguments.seed, n_jobs=arguments.jobs, progress=progress
+    )
+    evaluation.into_manifest(artifact["manifest"])
+    return evaluation, artifact, frame
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    from .models.artifact import write_artifact
+
+    _, artifact, _ = _learn(arguments)
+    write_artifact(artifact, arguments.output)
+    print(f"{arguments.output}: {arguments.output.stat().st_size / 1e6:.1f} MB")
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
+    from .models.evaluate import evaluate_track
+
+    frame, real = _datasets(arguments)
+    splits = arguments.splits.split(",")
+    unknown = set(splits) - {"random", "program", "family", "real"}
+    if unknown:
+        raise UsageError(f"unknown split {sorted(unknown)[0]!r}. Known: random, program, family, real")
+    evaluation = evaluate_track(
+        frame, real, splits=splits, seed=arguments.seed, n_jobs=arguments.jobs, progress=_progress("evaluating")
+    )
+    if arguments.format == "json":
+        from .models.artifact import plain_scores
+
+        print(_json({"scores": plain_scores(evaluation.scores), "baselines": plain_scores(evaluation.baselines)}))
+        return
+    metrics = ("n", "rmse_pct", "mape", "mdape", "within10", "exact", "kendall", "regret1", "coverage90")
+    _print_rows(evaluation.table_rows(metrics), arguments.format)
+
+
+def _report(arguments: argparse.Namespace) -> None:
+    from .models.artifact import write_artifact
+    from .reports.render import write_report
+    from .reports.summarize import headline_text, summarize
+
+    evaluation, artifact, frame = _learn(arguments)
+    write_artifact(artifact, arguments.output / "kernel.joblib")
+    summary = summarize(evaluation, artifact, frame)
+    page = arguments.output / "index.html"
+    write_report(summary, page)
+    print(headline_text(summary))
+    print(page)
+
+
+# --- datasets
+
+
+def _log_path(arguments: argparse.Namespace, track: str) -> Path:
+    path: Path = arguments.log or (REAL_LOG if track == "real" else LOG)
+    return path
+
+
+def _dataset_build(arguments: argparse.Namespace) -> None:
+    from .data.build import build_kernel, build_real
+    from .data.store import SETS
+
+    log, output = _log_path(arguments, arguments.track), arguments.output or SETS / f"{arguments.track}.parquet"
+    latency = not arguments.no_latency
+    if arguments.track == "real":
+        frame = build_real(log, output, arguments.corpus, n_jobs=arguments.jobs, latency=latency)
+    else:
+        names = arguments.families.split(",") if arguments.families else None
+        frame = build_kernel(log, output, names=names, limit=arguments.limit, n_jobs=arguments.jobs, latency=latency)
+    print(f"{output}: {len(frame):,} records, {output.stat().st_size / 1e6:.1f} MB")
+
+
+def _dataset_label(arguments: argparse.Namespace) -> None:
+    from .data.label.kernel import label_functions
+    from .data.label.latency import latency_core
+    from .data.targets import find_target
+
+    core = None if arguments.no_latency else latency_core()
+    rows = []
+    for name in arguments.files:
+        for function, values in label_functions(_read(name), latency_core=core).items():
+            for column, value in values.items():
+                target = find_target(column)
+                rows.append(
+                    {
+                        "path": _shown_path(name),
+                        "function": function,
+                        "device": target.device,
+                        "target": target.name,
+                        "value": value,
+                        "unit": target.unit,
+                    }
+                )
+    _print_rows(rows, arguments.format)
+
+
+def _dataset_status(arguments: argparse.Namespace) -> None:
+    from .data.store import open_log
+
+    path = _log_path(arguments, "kernel")
+    if not path.is_file():
+        raise IrgaugeError(f"{path}: no labelling log there. `irgauge dataset build kernel` starts one.")
+    with open_log(path) as log:
+        counts, failures = log.counts(), log.failures()
+    failed = [{"stage": stage, "reason": reason, "programs": n} for stage, reason, n in failures]
+    if arguments.format == "json":
+        print(_json({"counts": counts, "failures": failed}))
+        return
+    names = {
+        "source": "sources generated",
+        "program": "distinct programs",
+        "exact": "with exact labels",
+        "latency": "with a latency",
+        "failure": "failures",
+    }
+    print(_table([{"what": names[table], "count": n} for table, n in counts.items()]))
+    if failed:
+        print()
+        print(_table(failed))
+
+
+# --- model files
+
+
+def _model_info(arguments: argparse.Namespace) -> None:
+    from .models.predictor import load
+
+    model = load(arguments.path)
+    if arguments.format == "json":
+        print(_json(dict(model.manifest)))
+        return
+    manifest = model.manifest
+    print(f"{model.path}: {Path(model.path).stat().st_size / 1e6:.1f} MB")
+    for name, track in manifest["tracks"].items():
+        training = track["training"]
+        size = f"{training['rows']:,} records of {training['programs']:,} programs"
+        print(f"track {name}: {size}, {track['schema']['n_features']} features")
+        rows = []
+        for column in manifest["targets"]:
+            row: dict[str, Any] = {"target": column, "learned by": track["chosen"][column]["candidate"]}
+            for split, scores in track["scores"].items():
+                row[f"mape {split}"] = _share(scores.get(column, {}).get("mape"))
+            rows.append(row)
+        print(_table(rows))
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None or value != value else f"{100 * value:.1f} %"
