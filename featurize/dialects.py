@@ -101,6 +101,26 @@ INDEX_RESULT = frozenset(
 )  # fmt: skip
 
 ELEMENT_RESULT = frozenset(
-    ["memref.load", "affine.load", "tensor.extract", "memref.generic_atomic_rmw", "vector.extractelement"]
+    ["llvm.extractelement", "memref.load", "affine.load", "tensor.extract", "memref.generic_atomic_rmw", "vector.extractelement"]
 )
 """The result is an element of the first type written."""
+
+ALWAYS_ONE_RESULT = frozenset(["arith", "math", "complex", "index"])
+"""Dialects whose operations have one result, named or not."""
+
+ONE_RESULT = INDEX_RESULT | {
+    "memref.load", "memref.alloc", "memref.alloca", "memref.cast", "memref.subview", "memref.view", "memref.get_global",
+    "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.transpose", "memref.atomic_rmw",
+    "affine.load", "affine.vector_load", "tensor.empty", "tensor.extract", "tensor.insert", "tensor.cast",
+    "tensor.extract_slice", "tensor.insert_slice", "tensor.expand_shape", "tensor.collapse_shape", "tensor.pad",
+    "tensor.from_elements", "tensor.generate", "tensor.splat", "tensor.reshape", "tensor.concat",
+    "vector.load", "vector.transfer_read", "vector.broadcast", "vector.splat", "vector.fma", "vector.extract",
+    "vector.insert", "vector.contract", "vector.reduction", "vector.multi_reduction", "vector.outerproduct",
+    "vector.shape_cast", "vector.transpose", "vector.shuffle", "vector.bitcast", "vector.create_mask",
+    "vector.constant_mask", "vector.extract_strided_slice", "vector.insert_strided_slice", "vector.gather",
+    "vector.maskedload", "vector.expandload", "vector.step", "vector.extractelement", "vector.insertelement",
+    "vector.interleave", "vector.scan", "bufferization.to_tensor", "bufferization.to_buffer",
+    "bufferization.alloc_tensor", "bufferization.clone", "linalg.index", "builtin.unrealized_conversion_cast",
+    "llvm.load", "llvm.add", "llvm.mlir.constant", "llvm.mlir.addressof", "llvm.mlir.zero", "llvm.alloca",
+}  # fmt: skip
+"""Operations with one result, named or not."""

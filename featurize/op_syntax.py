@@ -7,7 +7,7 @@ templates (`arith.addf` ` %, % : f32`), so the analysis here runs once for each 
 from __future__ import annotations
 
 from . import lexer
-from .dialects import ELEMENT_RESULT, FUNCTION_VALUE, INDEX_RESULT, LOOPS, REGION_ENDS, USE_KEYWORDS
+from .dialects import ALWAYS_ONE_RESULT, ELEMENT_RESULT, FUNCTION_VALUE, INDEX_RESULT, LOOPS, ONE_RESULT, REGION_ENDS, USE_KEYWORDS
 from .lexer import CLOSER, TOKEN, Unreadable, dialect_body_end, string_end
 from .types import parse_type, split_types, with_element
 
@@ -23,7 +23,7 @@ Slot = tuple[int, str]
 class Form:
     """What a template says."""
 
-    __slots__ = ("aliases", "declares", "kept", "plain", "result", "results", "slots", "successors", "whole")
+    __slots__ = ("aliases", "declares", "kept", "plain", "result", "results", "slots", "successors", "unnamed", "whole")
 
     def __init__(self) -> None:
         self.whole = False
@@ -36,6 +36,8 @@ class Form:
         """Types of the results as far as the text tells."""
         self.result = ""
         """The type, if there is one result."""
+        self.unnamed: tuple[str, ...] = ()
+        """Types of the results that the operation has although no name is given to them."""
         self.aliases: tuple[str, ...] = ()
         """`#name` and `!name` used, in order."""
         self.successors: tuple[str, ...] = ()
@@ -180,6 +182,8 @@ def _result_types(name: str, tokens: list[_Token], top: list[int]) -> tuple[str,
     if name in FUNCTION_VALUE and colon >= 0:
         return (_text(tokens, colon + 1, end),)
     rule = _SPECIAL.get(name)
+    if rule is None and name.startswith("linalg.") and name != "linalg.index":
+        rule = _destinations
     if rule is not None:
         special = rule(name, tokens, top, colon, arrow, end)
         if special is not None:
@@ -330,6 +334,31 @@ def _outer_product(
     return (f"vector<{left[: left.rindex('x') + 1]}{right}",)
 
 
+def _first_type(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    return _types_in(tokens, colon + 1, end)[:1] if colon >= 0 else None
+
+
+def _async_token(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    return ("!gpu.async.token",)
+
+
+def _copy_token(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    return ("!nvgpu.device.async.token",)
+
+
+def _value_and_bit(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    types = _types_in(tokens, colon + 1, end) if colon >= 0 else ()
+    return (*types[:1], "i1")
+
+
 def _complex_part(
     name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
 ) -> tuple[str, ...] | None:
@@ -345,6 +374,14 @@ def _future(
     """`async.execute` gives a token first."""
     rest = _types_in(tokens, arrow + 1, _type_end(tokens, arrow + 1)) if arrow >= 0 else ()
     return ("!async.token", *rest)
+
+
+def _with_token(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    """`gpu.alloc async` gives a token after the memref."""
+    types = _types_in(tokens, colon + 1, end) if colon >= 0 else ()
+    return (*types[-1:], "!gpu.async.token") if any(tokens[k].text == "async" for k in top) else None
 
 
 def _from_buffer(
@@ -364,10 +401,14 @@ _SPECIAL = {
     "arith.constant": _constant, "index.constant": lambda *_: ("index",), "index.bool.constant": lambda *_: ("i1",),
     "scf.for": _carried, "scf.if": _carried, "scf.parallel": _carried, "scf.forall": _carried,
     "affine.for": _carried, "affine.if": _carried, "affine.parallel": _carried,
+    "math.fpowi": _first_type, "gpu.shuffle": _value_and_bit, "nvgpu.device_async_copy": _copy_token,
+    "nvgpu.device_async_create_group": _copy_token, "llvm.shufflevector": _shuffled,
+    "gpu.memcpy": _async_token, "gpu.memset": _async_token, "gpu.dealloc": _async_token, "gpu.wait": _async_token,
+    "gpu.launch": _async_token, "gpu.launch_func": _async_token,
     "llvm.getelementptr": _first_of_arrow, "llvm.extractvalue": _member,
     "vector.shuffle": _shuffled, "vector.outerproduct": _outer_product,
     "complex.re": _complex_part, "complex.im": _complex_part, "complex.abs": _complex_part,
-    "async.execute": _future, "bufferization.to_tensor": _from_buffer,
+    "gpu.alloc": _with_token, "async.execute": _future, "bufferization.to_tensor": _from_buffer,
 }  # fmt: skip
 
 
@@ -401,8 +442,10 @@ def _slots(name: str, tokens: list[_Token]) -> tuple[Slot, ...]:
             else:
                 carried.append(len(slots))
                 slots.append((LIKE_NEXT, ""))
-        elif before == "as":
-            slots.append((DEFINE, ""))
+        elif before == "as":  # `%future as %x: !async.value<f32>`
+            written = _types_in(tokens, k + 2, _argument_end(tokens, k + 2))
+            future = written[0] if written else ""
+            slots.append((DEFINE, future.removeprefix("!async.value<")[:-1] if "<" in future else future))
         elif group >= 0 and keyword in USE_KEYWORDS:
             slots.append(USE)
         elif after == ":" and group >= 0:
@@ -410,6 +453,8 @@ def _slots(name: str, tokens: list[_Token]) -> tuple[Slot, ...]:
             slots.append((DEFINE if is_function else MAYBE, written[0] if written else ""))
         elif group >= 0 and (after_group == "in" or (after_group == "=" and is_loop)):
             slots.append((DEFINE, "index"))
+        elif name == "affine.parallel":
+            slots.append((0, keyword if keyword in ("to", "=") else _bound_side(tokens, opened)))
         elif is_loop or name in _NO_ARGUMENTS:
             slots.append(USE)
         else:
@@ -422,8 +467,25 @@ def _slots(name: str, tokens: list[_Token]) -> tuple[Slot, ...]:
 _FUNCTIONS = frozenset(
     ["func", "module", "entry", "kernel", "program", "class", "component", "machine", "define", "model"]
 )
+def _unnamed(name: str, form: Form, tokens: list[_Token], top: list[int]) -> tuple[str, ...]:
+    """Types of results that are not named: of operations that always have one, and of those that write an arrow."""
+    last = name.rpartition(".")[2].rpartition("$")[2]
+    if last in _FUNCTIONS or last in _DECLARED or name in ("func.constant",):
+        return ()
+    if name.partition(".")[0] in ALWAYS_ONE_RESULT or name in ONE_RESULT:
+        return (form.result,)
+    if any(tokens[k].kind == "arrow" for k in top) and not any("%" in text or ":" in text for text in form.results):
+        return form.results
+    return ()
+
+
 _DECLARED = frozenset(["func", "import", "extern", "generated"])
 _NO_ARGUMENTS = frozenset(["scf.if", "affine.if", "scf.index_switch", "scf.execute_region", "memref.alloca_scope"])
+
+
+def _bound_side(tokens: list[_Token], opened: list[int]) -> str:
+    """Which list of bounds of an affine.parallel a value stands in."""
+    return tokens[opened[0] - 1].text if opened and opened[0] else ""
 
 
 def _argument_end(tokens: list[_Token], k: int) -> int:
@@ -466,7 +528,7 @@ def analyse(name: str, template: str) -> Form:
     if tokens is None:
         return form
     top = _top(tokens)
-    form.whole = _one_statement(tokens, top, opens)
+    form.whole = _one_statement(tokens, top, opens) and not (tokens and tokens[-1].text in (",", ":", "->", "=>", "="))
     form.aliases = tuple(
         token.text
         for k, token in enumerate(tokens)
@@ -479,6 +541,7 @@ def analyse(name: str, template: str) -> Form:
         return form
     form.results = _result_types(name, tokens, top)
     form.result = form.results[-1] if form.results else ""
+    form.unnamed = _unnamed(name, form, tokens, top)
     if "%" in template and name.rpartition(".")[2].rpartition("$")[2] in _DECLARED:
         form.declares = True
         form.whole = False

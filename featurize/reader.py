@@ -111,6 +111,7 @@ _location = re.compile(rf"{SPACE}loc{SPACE}\(", re.ASCII).match
 _CUSTOM, _GENERIC_FORM, _TOP = range(3)
 
 
+_CLOSES = frozenset(")]}>")
 _GOES_ON = frozenset([",", ":", "->", "=>", "="])
 """After these an operation is not over."""
 
@@ -224,7 +225,7 @@ class _Reader:
         packs = [(match[1], int(match[2]) if match[2] else 1) for match in _result(first + more)]
         total = sum(count for _, count in packs)
         if len(types) != total:
-            types = types * total if len(types) == 1 else ("",) * total
+            types = types * total if len(types) == 1 else types[-total:] if len(types) > total else ("",) * total
         results: list[int] = []
         for name, count in packs:
             if count == 0:
@@ -235,6 +236,13 @@ class _Reader:
                     self.define_alias(f"{name}#0", value)
                 results.append(value)
         op.results = results
+
+    def add_results(self, op: Op, types: tuple[str, ...]) -> None:
+        """Results that are not named."""
+        value = len(self.types)
+        self.types.extend(types)
+        self.defs.extend([op] * len(types))
+        op.results = list(range(value, value + len(types)))
 
     def define_alias(self, name: str, value: int) -> None:
         if name in self.pending:  # used as %r#0 above: both ids stand for one value; the awaited one keeps its type
@@ -298,6 +306,8 @@ class _Reader:
                                     types.append(form.result)
                                     defs.append(op)
                                     op.results = [value]
+                            elif form.unnamed:
+                                self.add_results(op, form.unnamed)
                             ops.append(op)
                             position = match.end()
                             done = True
@@ -473,6 +483,8 @@ class _Reader:
         if frame.form == _CUSTOM:
             if frame.terminator and (not last.ops or last.ops[-1].name != frame.terminator):
                 self.imply(frame.terminator, last, position)
+            elif frame.op.name == "gpu.all_reduce" and not last.ops:
+                blocks.clear()
         elif len(blocks) == 1 and not last.ops and not last.label:
             blocks.clear()
         return frame
@@ -484,6 +496,8 @@ class _Reader:
             region = Region(op)
             region.blocks.append(Block(region))
             op.regions = [region]
+        elif name == "vector.yield" and block.ops:
+            op.operands = block.ops[-1].results
         block.ops.append(op)
 
     def finish_custom(self, frame: _Frame, position: int) -> None:
@@ -496,17 +510,24 @@ class _Reader:
             form = form_of(op.name, template)
             first, more = frame.more
             self.define_results(op, first, more, form.results if more else (form.result,), frame.start)
+        elif "->" in template:
+            self.add_results(op, form_of(op.name, template).unnamed)
         self.frame.block.ops.append(op)
 
     def take_slots(self, frame: _Frame, written: list[str], slots: tuple[Slot, ...], position: int) -> None:
         """Sort the values before a region into uses and arguments of its entry block."""
         names = self.names
         uses = frame.uses
+        listed: set[tuple[str, int]] = set()
         awaiting: list[int] = []
         for name, slot in zip(written, slots, strict=True):
             kind = slot[0]
             if kind == 0 or (kind == MAYBE and (name in names or name in self.pending)):
                 value = self.use(name, position)
+                if kind == 0 and slot[1]:  # a bound of affine.parallel: each value once
+                    if (slot[1], value) in listed:
+                        continue
+                    listed.add((slot[1], value))
                 uses.append(value)
                 if awaiting:
                     at = awaiting.pop()
@@ -606,10 +627,7 @@ class _Reader:
                 raise Unreadable(f"'{op.name}' has {len(types)} results, but {sum(packs)} are named", start)
             self.define_results(op, first, more, types, start)
         else:
-            position = len(self.types)
-            self.types.extend(types)
-            self.defs.extend([op] * len(types))
-            op.results = list(range(position, position + len(types)))
+            self.add_results(op, types)
         self.frame.block.ops.append(op)
 
     # --- token by token ---------------------------------------------------------------------------------------------
@@ -637,7 +655,7 @@ class _Reader:
         if match:
             found = match[1]
             first = re.match(VALUE, found, re.ASCII)[0]  # type: ignore[index]
-            more = found[len(first) :]
+            more = found[len(first) :].strip()
             position = match.end()
         if position < len(text) and text[position] == '"':
             return self.read_generic(position, start, first, more)
@@ -670,8 +688,8 @@ class _Reader:
         token = TOKEN.match(self.text, position)
         return f"'{token[0]}'" if token and token[0].strip() else repr(self.text[position : position + 1]) or "the end"
 
-    def is_operation_start(self, position: int, new_line: bool) -> bool:
-        """Outside all brackets, does another operation, alias or label start here?"""
+    def is_operation_start(self, position: int, new_line: bool, last: str = "") -> bool:
+        """Outside all brackets, does another operation, alias or label start here, after the token `last`?"""
         text = self.text
         char = text[position]
         if char == "%":
@@ -696,7 +714,9 @@ class _Reader:
         word = match[0]
         if "." in word:
             return not word.endswith(".")
-        return (new_line or self.frame.dialect in BARE_NAMES) and self.full_name(word, named=False) is not None
+        if not new_line and (last[-1:] not in _CLOSES or word not in ("return", "call")):
+            return False
+        return self.full_name(word, named=False) is not None
 
     def is_region(self, position: int, frame: _Frame, template: str, *, inside: bool) -> bool:
         """Does the `{` here open a region (or an attribute dictionary)?"""
@@ -743,7 +763,7 @@ class _Reader:
         """Another operation may start here although no line ended."""
         segment = position
         words = 0
-        last = ""
+        last = "}" if after_region else ""
         aliases: list[str] = []
         match_token = TOKEN.match
         while position < size:
@@ -776,7 +796,7 @@ class _Reader:
                     and kind in ("value", "string", "prefixed", "word", "resource", "label")
                     and (kind != "label" or self.is_label(position))
                     and last not in _GOES_ON
-                    and self.is_operation_start(position, new_line)
+                    and self.is_operation_start(position, new_line, last)
                 ):
                     break
                 if kind == "word" and part == "loc" and text[self.after_space(end) :][:1] == "(":
@@ -885,6 +905,8 @@ class _Reader:
         if frame.more is not None:
             names, more = frame.more
             self.define_results(op, names, more, form.results if more else (form.result,), frame.start)
+        elif form.unnamed:
+            self.add_results(op, form.unnamed)
         self.check_end(op, frame, position)
         self.frame.block.ops.append(op)
         return position

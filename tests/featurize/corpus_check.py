@@ -16,11 +16,12 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from irgauge.errors import ReadError
 from irgauge.featurize.inspect import facts
-from irgauge.featurize.program import Program
+from irgauge.featurize.program import Op, Program
 from irgauge.featurize.reader import read
 
 _PRINTED_OP = re.compile(r'^ *(?:%[^=]*= )?"([^"]+)"[(]', re.MULTILINE)
@@ -80,21 +81,24 @@ def differences(ours: Program, printed: Program) -> tuple[dict[str, int], list[s
         for key in mine
         if key not in ("op_counts", "num_ops", "implied_ops") and mine[key] != theirs[key]
     ]
-    types = Counter(shaped_types(ours))
-    types.subtract(shaped_types(printed))
-    wrong = [f"{n:+d} {text}" for text, n in types.items() if n]
-    if wrong:
-        others.append(f"types: {', '.join(wrong[:4])}")
+    if not off:
+        others += sorted(set(type_differences(ours, printed)))[:4]
     return off, others
 
 
-def shaped_types(program: Program) -> list[str]:
-    """Types of all shaped results and block arguments, white space and layouts left out."""
-    found = []
-    for op in program.walk():
-        values = [*op.results, *(value for region in op.regions for block in region.blocks for value in block.args)]
-        found += [re.sub(r"[\s,].*", "", program.value_types[value]) for value in values]
-    return [text for text in found if text.startswith(("memref<", "tensor<", "vector<"))]
+def type_differences(ours: Program, printed: Program) -> Iterator[str]:
+    """Operations whose shaped results or block arguments have another type in the print, layouts left out."""
+    for mine, theirs in zip(ours.walk(), printed.walk(), strict=True):
+        for found, right in zip(shaped_types(ours, mine), shaped_types(printed, theirs), strict=False):
+            if found != right:
+                yield f"{mine.name}: {found or 'no type'} for {right}"
+
+
+def shaped_types(program: Program, op: Op) -> list[str]:
+    """Types of the results and block arguments of an operation; "" for those that are not shaped."""
+    values = [*op.results, *(value for region in op.regions for block in region.blocks for value in block.args)]
+    types = [program.value_types[value] for value in values]
+    return [re.sub(r"[\s,].*", "", text) if text.startswith(("memref<", "tensor<", "vector<")) else "" for text in types]
 
 
 def main(argv: list[str] | None = None) -> int:
