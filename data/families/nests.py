@@ -359,7 +359,7 @@ def transpose(d: Draw) -> None:
 def imperfect(d: Draw) -> None:
     """Statements and loops mixed at every level: initialise, reduce, normalise, and free random trees."""
     k = d.k
-    style = d.rng.choice(("normalise", "softmax", "tree", "tree", "tree", "tree"))
+    style = d.rng.choices(("normalise", "softmax", "tree"), (1, 1, 10))[0]
     if style in ("normalise", "softmax") and d.element.startswith("f"):
         rows, columns = d.trips(2, d.volume(high=2e6), smallest=4)
         source, target = fresh_arrays(d, 2)

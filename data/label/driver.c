@@ -38,19 +38,55 @@ extern kernel_fn irgauge_kernel;
 static P operands[MAX_ARGUMENTS];
 static char *heap_begin, *heap_next, *heap_end;
 
-// memref.alloc becomes malloc, which executable.py renames; a bump allocator gives the same addresses in every run.
+// memref.alloc becomes malloc, which executable.py renames. Blocks come from a fixed arena, the same in every run; a freed
+// block is given out again, last one first, when the same size is asked for.
+#define MAX_SIZES 256
+struct header {
+  size_t bytes;
+  struct header *next;
+};
+static struct header *freed[MAX_SIZES];
+static size_t freed_bytes[MAX_SIZES], num_sizes;
+
+static struct header **freed_of(size_t bytes) {
+  for (size_t i = 0; i < num_sizes; ++i)
+    if (freed_bytes[i] == bytes) return &freed[i];
+  if (num_sizes == MAX_SIZES) return NULL;
+  freed_bytes[num_sizes] = bytes;
+  freed[num_sizes] = NULL;
+  return &freed[num_sizes++];
+}
+
 void *irgauge_aligned_alloc(size_t alignment, size_t bytes) {
+  struct header **list = freed_of(bytes);
+  if (list && *list && (uintptr_t)(*list + 1) % alignment == 0) {
+    struct header *block = *list;
+    *list = block->next;
+    return block + 1;
+  }
   if (alignment < LINE) alignment = LINE;
-  char *at = (char *)(((uintptr_t)heap_next + alignment - 1) / alignment * alignment);
+  char *at = (char *)(((uintptr_t)heap_next + sizeof(struct header) + alignment - 1) / alignment * alignment);
   if (bytes > (size_t)(heap_end - at)) {
     fputs("the kernel allocates more than 256 MiB\n", stderr);
     exit(3);
   }
   heap_next = at + bytes;
+  ((struct header *)at - 1)->bytes = bytes;
   return at;
 }
 void *irgauge_malloc(size_t bytes) { return irgauge_aligned_alloc(LINE, bytes); }
-void irgauge_free(void *pointer) { (void)pointer; }
+void irgauge_free(void *pointer) {
+  struct header *block = (struct header *)pointer - 1;
+  struct header **list = pointer ? freed_of(block->bytes) : NULL;
+  if (!list) return;
+  block->next = *list;
+  *list = block;
+}
+
+static void reset_heap(void) {
+  heap_next = heap_begin;
+  num_sizes = 0;
+}
 
 static uint64_t random_state = 0x9e3779b97f4a7c15ull;
 static uint64_t next_random(void) {
@@ -96,7 +132,7 @@ static void place_operands(void) {
     perror("no memory for the operands");
     exit(3);
   }
-  heap_begin = heap_next = arena + total;
+  heap_begin = arena + total;
   heap_end = heap_begin + HEAP_BYTES;
   for (uint64_t i = 0; i < irgauge_num_arguments; ++i) {
     const struct argument *argument = &irgauge_arguments[i];
@@ -122,7 +158,7 @@ static double scalar(void) {
 static void call_kernel(void) {
   double s = scalar();
   P *o = operands;
-  heap_next = heap_begin;
+  reset_heap();
   irgauge_kernel(s, s, s, s, s, s, s, s, o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11], o[12], o[13],
                  o[14], o[15], o[16], o[17], o[18], o[19], o[20], o[21], o[22], o[23], o[24], o[25], o[26], o[27], o[28],
                  o[29], o[30], o[31]);

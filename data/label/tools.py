@@ -78,6 +78,8 @@ def run(
     LabelError
         reason "<step>-timeout", "<step>-crash" (ended by a signal) or "<step>-error", with the first error line.
     """
+    if env is None:  # a crash report with symbols takes seconds, and only its first line is kept
+        env = os.environ | {"LLVM_DISABLE_SYMBOLIZATION": "1"}
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
