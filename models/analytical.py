@@ -1,11 +1,12 @@
 """What arithmetic alone says about a target: the roofline and its relatives, from features, without learning.
 
-Used three ways: as the baseline "roofline" (times one learned factor), as a candidate, and as the margin that the learned models
-correct. The last is why a program larger than any in the training set is not cut off at the largest label seen: the estimate grows with
-it and the trees only say by what factor it is wrong.
+Used three ways: as the baseline "roofline" (times one learned factor), as a candidate, and as the margin that the
+learned models correct. The last is why a program larger than any in the training set is not cut off at the largest
+label seen: the estimate grows with it and the trees only say by what factor it is wrong.
 
-Estimates are in the target's unit, > 0 and finite. They need no accuracy (a constant factor is learned); they need the right growth.
-Gpr, vector registers, shares and mca's figures do not grow with a program, so they have no estimate.
+Estimates are in the target's unit, > 0 and finite. They need no accuracy (a constant factor is learned); they need
+the right growth. Gpr, vector registers, shares and mca's figures do not grow with a program, so they have no
+estimate.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Machine:
     ghz: float = 3.7
     """Clock under one busy core."""
     flops_per_cycle: float = 8.0
-    """Half of 2 × 4 double FMAs: between scalar and full-width code, since which of both it becomes is what has to be learned."""
+    """Half of 2 × 4 double FMAs: between scalar and full-width code, since which of both it becomes is what has to be
+    learned."""
     accesses_per_cycle: float = 2.0
     """Loads and stores the first-level cache serves per cycle."""
     issue_per_cycle: float = 4.0
@@ -75,8 +77,12 @@ def _static_instructions(c: Column) -> Float64:
 _ESTIMATES: Mapping[str, Callable[[Column], Float64]] = {
     "static_instructions": _static_instructions,
     "code_bytes": lambda c: 5 * _static_instructions(c),
-    "spills": lambda c: np.maximum(c("liveness.max_live_float") - 16, 0) + np.maximum(c("liveness.max_live_scalar") - 16, 0) + 1,
-    "reloads": lambda c: np.maximum(c("liveness.max_live_float") - 16, 0) + np.maximum(c("liveness.max_live_scalar") - 16, 0) + 1,
+    "spills": lambda c: (
+        np.maximum(c("liveness.max_live_float") - 16, 0) + np.maximum(c("liveness.max_live_scalar") - 16, 0) + 1
+    ),
+    "reloads": lambda c: (
+        np.maximum(c("liveness.max_live_float") - 16, 0) + np.maximum(c("liveness.max_live_scalar") - 16, 0) + 1
+    ),
     "instructions_executed": _instructions,
     "data_refs": lambda c: 2 + _accesses(c),
     "l1d_misses": lambda c: 1 + c("access.lines_l1"),
@@ -86,9 +92,20 @@ _ESTIMATES: Mapping[str, Callable[[Column], Float64]] = {
 }
 
 NEEDED = (
-    "access.lines_l1", "access.lines_llc", "liveness.max_live_float", "liveness.max_live_scalar", "loops.innermost_trip_mean", "ops.total",
-    "work.divs", "work.float_ops", "work.flops", "work.loads", "work.loop_iterations", "work.math_calls", "work.stores",
-)  # fmt: skip
+    "access.lines_l1",
+    "access.lines_llc",
+    "liveness.max_live_float",
+    "liveness.max_live_scalar",
+    "loops.innermost_trip_mean",
+    "ops.total",
+    "work.divs",
+    "work.float_ops",
+    "work.flops",
+    "work.loads",
+    "work.loop_iterations",
+    "work.math_calls",
+    "work.stores",
+)
 """Features that the estimates read."""
 
 

@@ -1,11 +1,12 @@
 """Prediction intervals that hold without assumptions on the errors: split conformal, by group.
 
-The errors come from cross-validation grouped by program, so each is the error on a program that the model had not seen. They are
-taken in the learned space (log for quantities that grow), where an error means a factor, and apart for small, middle and large
-predictions, because small programs are predicted with other errors than large ones. The lower and the upper side get 5 % each.
+The errors come from cross-validation grouped by program, so each is the error on a program that the model had not
+seen. They are taken in the learned space (log for quantities that grow), where an error means a factor, and apart for
+small, middle and large predictions, because small programs are predicted with other errors than large ones. The lower
+and the upper side get 5 % each.
 
-The promise is 90 % over programs drawn like the training programs. For families that the model never saw it can be missed; the evaluation
-reports what was reached there.
+The promise is 90 % over programs drawn like the training programs. For families that the model never saw it can be
+missed; the evaluation reports what was reached there.
 
 References
 ----------
@@ -44,7 +45,8 @@ class Intervals:
 
 
 def _rank(errors: Float64, share: float) -> float:
-    """The error that at least `share` of new ones stay under: rank ceil((n + 1) · share) of n, the largest where that exceeds n."""
+    """The error that at least `share` of new ones stay under: rank ceil((n + 1) · share) of n, the largest where that
+    exceeds n."""
     n = len(errors)
     return float(np.sort(errors)[min(n, int(np.ceil((n + 1) * share - 1e-9))) - 1])
 
@@ -62,7 +64,9 @@ def calibrate(predicted: Float64, actual: Float64, coverage: float = COVERAGE) -
         No row, or shapes differ.
     """
     if predicted.shape != actual.shape or not len(predicted):
-        raise ValueError(f"intervals need as many predictions as labels and at least one, got {predicted.shape} and {actual.shape}")
+        raise ValueError(
+            f"intervals need as many predictions as labels and at least one, got {predicted.shape} and {actual.shape}"
+        )
     n_groups = int(np.clip(len(predicted) // _MIN_GROUP, 1, _MAX_GROUPS))
     # Many equal predictions (zeros) can make edges meet: such a group is dropped, its rows belong to the group below.
     edges = np.unique(np.quantile(predicted, np.arange(1, n_groups) / n_groups, method="inverted_cdf"))

@@ -1,13 +1,15 @@
-"""What a prediction is judged by (design §9). All shares are in [0, 1]; `rmse_pct` and the relative errors too (0.05 is 5 %).
+"""What a prediction is judged by (design §9). All shares are in [0, 1]; `rmse_pct` and the relative errors too (0.05
+is 5 %).
 
-Rows without a label are left out by the caller. A figure that does not exist for the rows at hand (no non-zero label, no program
-with two variants, a constant label) is NaN: nothing is filled in.
+Rows without a label are left out by the caller. A figure that does not exist for the rows at hand (no non-zero label,
+no program with two variants, a constant label) is NaN: nothing is filled in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +17,24 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 METRICS = (
-    "n", "rmse_pct", "rmse", "mape", "mdape", "within10", "exact", "r2_log", "spearman", "kendall", "regret1", "regret5",
-    "coverage90", "zeros", "f1_nonzero", "precision_nonzero", "recall_nonzero",
-)  # fmt: skip
+    "n",
+    "rmse_pct",
+    "rmse",
+    "mape",
+    "mdape",
+    "within10",
+    "exact",
+    "r2_log",
+    "spearman",
+    "kendall",
+    "regret1",
+    "regret5",
+    "coverage90",
+    "zeros",
+    "f1_nonzero",
+    "precision_nonzero",
+    "recall_nonzero",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +51,8 @@ class Judged:
     low: Floats | None = None
     high: Floats | None = None
     """90 % interval, where the model gives one."""
+    ranked: Floats | None = None
+    """What variants are ordered by, where it differs from the prediction (which is rounded)."""
 
 
 def rmse(y: Floats, predicted: Floats) -> float:
@@ -48,7 +67,8 @@ def rmse_pct(y: Floats, predicted: Floats) -> float:
 
 
 def absolute_percentage_errors(y: Floats, predicted: Floats) -> Floats:
-    """|predicted − y| / y over the rows with y > 0; rows with y = 0 have none and are counted apart (`zeros`, `f1_nonzero`)."""
+    """|predicted − y| / y over the rows with y > 0; rows with y = 0 have none and are counted apart (`zeros`,
+    `f1_nonzero`)."""
     some = y > 0
     return np.asarray(np.abs(predicted[some] - y[some]) / y[some], np.float64)
 
@@ -59,7 +79,8 @@ def within(y: Floats, predicted: Floats, share: float = 0.1) -> float:
 
 
 def exact_share(y: Floats, predicted: Floats) -> float:
-    """Share of rows whose prediction, rounded to a whole number, is the label; NaN where labels are not whole numbers."""
+    """Share of rows whose prediction, rounded to a whole number, is the label; NaN where labels are not whole
+    numbers."""
     if not len(y) or np.any(y != np.round(y)):
         return float("nan")
     return float(np.mean(np.round(predicted) == y))
@@ -75,7 +96,8 @@ def r2_log(y: Floats, predicted: Floats) -> float:
 
 
 def spearman(y: Floats, predicted: Floats) -> float:
-    """Spearman's rank correlation over all rows (ties share their mean rank); 0 for a constant prediction, NaN for a constant label."""
+    """Spearman's rank correlation (ties share their mean rank); 0 for a constant prediction, NaN for a constant
+    label."""
     if len(y) < 2 or np.all(y == y[0]):
         return float("nan")
     if np.all(predicted == predicted[0]):
@@ -92,7 +114,8 @@ def _mean_ranks(values: Floats) -> Floats:
 
 
 def kendall_tau(y: Floats, predicted: Floats) -> float:
-    """Kendall's tau over the pairs whose labels differ: (agreeing − disagreeing) / pairs. A tie in the prediction counts 0.
+    """Kendall's tau over the pairs whose labels differ: (agreeing − disagreeing) / pairs. A tie in the prediction
+    counts 0.
 
     NaN where no two labels differ.
     """
@@ -109,24 +132,27 @@ def _programs(programs: Sequence[str]) -> Iterator[NDArray[np.int64]]:
     names, inverse = np.unique(np.asarray(programs, dtype=str), return_inverse=True)
     order = np.argsort(inverse.ravel(), kind="stable")
     bounds = np.searchsorted(inverse.ravel()[order], np.arange(len(names) + 1))
-    for start, end in zip(bounds[:-1], bounds[1:], strict=True):
+    for start, end in pairwise(bounds):
         if end - start >= 2:
             yield order[start:end]
 
 
 def within_programs(judged: Judged, figure: Callable[[Floats, Floats], float]) -> float:
     """Mean of a figure over the programs with at least two variants where it exists; NaN where it exists for none."""
-    values = [figure(judged.y[rows], judged.predicted[rows]) for rows in _programs(judged.programs)]
+    ranked = judged.predicted if judged.ranked is None else judged.ranked
+    values = [figure(judged.y[rows], ranked[rows]) for rows in _programs(judged.programs)]
     known = [v for v in values if np.isfinite(v)]
     return float(np.mean(known)) if known else float("nan")
 
 
 def regret(y: Floats, predicted: Floats, k: int, *, lower_is_better: bool = True) -> float:
-    """What is lost by measuring only the `k` variants predicted best and taking the best of them: relative to the best of all.
+    """What is lost by measuring only the `k` variants predicted best and taking the best of them: relative to the
+    best of all.
 
-    Lower is better: best of the k over best of all, minus 1. Higher is better: 1 minus that quotient. Among equal predictions the
-    expected loss under a random order counts for k = 1; for k > 1 the worst order counts. NaN with fewer than two variants, with as few
-    variants as k or fewer (nothing could be lost), or where the best label is 0 (no relative loss exists).
+    Lower is better: best of the k over best of all, minus 1. Higher is better: 1 minus that quotient. Among equal
+    predictions the expected loss under a random order counts for k = 1; for k > 1 the worst order counts. NaN with
+    fewer than two variants, with as few variants as k or fewer (nothing could be lost), or where the best label is 0
+    (no relative loss exists).
     """
     if len(y) < 2 or len(y) <= k:
         return float("nan")
@@ -173,7 +199,9 @@ def score(judged: Judged) -> dict[str, float]:
     """
     y, predicted = np.asarray(judged.y, np.float64), np.asarray(judged.predicted, np.float64)
     if y.shape != predicted.shape or y.ndim != 1 or len(judged.programs) != len(y):
-        raise ValueError(f"labels {y.shape}, predictions {predicted.shape} and {len(judged.programs)} program ids do not match")
+        raise ValueError(
+            f"labels {y.shape}, predictions {predicted.shape} and {len(judged.programs)} program ids do not match"
+        )
     if not (np.isfinite(y).all() and np.isfinite(predicted).all()):
         raise ValueError("a label or prediction is not finite")
     relative = absolute_percentage_errors(y, predicted)
@@ -188,11 +216,13 @@ def score(judged: Judged) -> dict[str, float]:
         "within10": within(y, predicted),
         "exact": exact_share(y, predicted),
         "r2_log": r2_log(y, predicted),
-        "spearman": spearman(y, predicted),
+        "spearman": within_programs(judged, spearman),
         "kendall": within_programs(judged, kendall_tau),
         "regret1": within_programs(judged, lambda a, b: regret(a, b, 1, lower_is_better=lower)),
         "regret5": within_programs(judged, lambda a, b: regret(a, b, 5, lower_is_better=lower)),
-        "coverage90": coverage(y, judged.low, judged.high) if judged.low is not None and judged.high is not None else float("nan"),
+        "coverage90": coverage(y, judged.low, judged.high)
+        if judged.low is not None and judged.high is not None
+        else float("nan"),
         "zeros": float(np.mean(y == 0)) if len(y) else float("nan"),
         "f1_nonzero": f1,
         "precision_nonzero": precision,

@@ -101,7 +101,9 @@ class Forest:
 
     def scaled(self, factor: float) -> Forest:
         """The same trees with each leaf multiplied by `factor`."""
-        return Forest(self.feature, self.threshold, self.left, self.nan_left, self.value * factor, self.cover, self.roots)
+        return Forest(
+            self.feature, self.threshold, self.left, self.nan_left, self.value * factor, self.cover, self.roots
+        )
 
     def features_used(self) -> Int32:
         """Sorted columns that some inner node compares."""
@@ -112,17 +114,27 @@ class Forest:
         """Trees fitted on `X[:, columns]`, made to read `X` itself."""
         return Forest(
             columns[self.feature].astype(np.int32) if len(columns) else self.feature,
-            self.threshold, self.left, self.nan_left, self.value, self.cover, self.roots,
-        )  # fmt: skip
+            self.threshold,
+            self.left,
+            self.nan_left,
+            self.value,
+            self.cover,
+            self.roots,
+        )
 
     def part(self, first_tree: int, last_tree: int) -> Forest:
         """Trees `first_tree` up to, not including, `last_tree`."""
         ends = np.append(self.roots, self.n_nodes)
         a, b = int(ends[first_tree]), int(ends[last_tree])
         return Forest(
-            self.feature[a:b], self.threshold[a:b], (self.left[a:b] - a).astype(np.int32), self.nan_left[a:b],
-            self.value[a:b], self.cover[a:b], (self.roots[first_tree:last_tree] - a).astype(np.int32),
-        )  # fmt: skip
+            self.feature[a:b],
+            self.threshold[a:b],
+            (self.left[a:b] - a).astype(np.int32),
+            self.nan_left[a:b],
+            self.value[a:b],
+            self.cover[a:b],
+            (self.roots[first_tree:last_tree] - a).astype(np.int32),
+        )
 
     def check(self, n_features: int) -> None:
         """Make sure that a walk stays inside the arrays and ends.
@@ -130,13 +142,16 @@ class Forest:
         Raises
         ------
         ValueError
-            Lengths differ, an index is out of range, a child does not stand behind its parent, or a number is not finite.
+            Lengths differ, an index is out of range, a child does not stand behind its parent, or a number is not
+            finite.
         """
         n = self.n_nodes
         for name in ("threshold", "left", "nan_left", "value", "cover"):
             if getattr(self, name).shape != (n,):
                 raise ValueError(f"trees: {name!r} has shape {getattr(self, name).shape}, expected ({n},)")
-        if self.roots.ndim != 1 or (self.n_trees and (self.roots[0] != 0 or np.any(np.diff(self.roots) <= 0) or self.roots[-1] >= n)):
+        if self.roots.ndim != 1 or (
+            self.n_trees and (self.roots[0] != 0 or np.any(np.diff(self.roots) <= 0) or self.roots[-1] >= n)
+        ):
             raise ValueError("trees: roots are not ascending node numbers")
         if n and not self.n_trees:
             raise ValueError("trees: nodes without a root")
@@ -180,13 +195,16 @@ def concatenate(forests: Sequence[Forest]) -> Forest:
 def _at_most(threshold: Float64) -> Float32:
     """float32 `t` such that `x <= t` equals `x <= threshold` for every float32 `x`: rounded towards -inf."""
     rounded = np.clip(threshold, -np.finfo(np.float32).max, np.finfo(np.float32).max).astype(np.float32)
-    return np.where(rounded.astype(np.float64) > threshold, np.nextafter(rounded, np.float32(-np.inf)), rounded).astype(np.float32)
+    return np.where(rounded.astype(np.float64) > threshold, np.nextafter(rounded, np.float32(-np.inf)), rounded).astype(
+        np.float32
+    )
 
 
 def _below(threshold: Float32) -> Float32:
     """float32 `t` such that `x <= t` equals `x < threshold` for every float32 `x` that is not subnormal.
 
-    Subnormals (below 1.2e-38) are left out because processors in flush-to-zero mode see them as 0; no feature is that small.
+    Subnormals (below 1.2e-38) are left out because processors in flush-to-zero mode see them as 0; no feature is that
+    small.
     """
     t = np.nextafter(threshold, np.float32(-np.inf)).astype(np.float32)
     subnormal = (np.abs(t) < _SMALLEST_NORMAL) & (t != 0)
@@ -209,7 +227,7 @@ class _RawTree:
 def _flatten(tree: _RawTree) -> Forest:
     """Renumber one tree so that siblings stand side by side, level by level."""
     order = [0]
-    left = []
+    left: list[int] = []
     for node in order:  # grows while it is walked
         if tree.left[node] < 0:
             left.append(len(left))
@@ -261,12 +279,16 @@ def from_xgboost(booster: Any) -> Boosted:
         forests.append(
             _flatten(
                 _RawTree(
-                    np.array(tree["split_indices"], np.int64), _below(conditions), np.array(tree["left_children"], np.int64),
-                    np.array(tree["right_children"], np.int64), np.array(tree["default_left"], np.bool_),
-                    conditions.astype(np.float64), np.array(tree["sum_hessian"], np.float64),
+                    np.array(tree["split_indices"], np.int64),
+                    _below(conditions),
+                    np.array(tree["left_children"], np.int64),
+                    np.array(tree["right_children"], np.int64),
+                    np.array(tree["default_left"], np.bool_),
+                    conditions.astype(np.float64),
+                    np.array(tree["sum_hessian"], np.float64),
                 )
             )
-        )  # fmt: skip
+        )
     return Boosted(base, concatenate(forests))
 
 
@@ -303,7 +325,9 @@ def _lightgbm_tree(fields: dict[str, str]) -> Forest:
         one = np.zeros(1, np.int64)
         return _flatten(_RawTree(one, one.astype(np.float32), one - 1, one - 1, one == 0, leaf_value[:1], np.ones(1)))
     n_leaves = n_inner + 1
-    children = [np.where(c < 0, n_inner - c - 1, c).astype(np.int64) for c in (numbers("left_child"), numbers("right_child"))]
+    children = [
+        np.where(c < 0, n_inner - c - 1, c).astype(np.int64) for c in (numbers("left_child"), numbers("right_child"))
+    ]
     threshold, decision = numbers("threshold"), numbers("decision_type").astype(np.int64)
     missing_type = (decision >> 2) & 3
     # Without missing values in training (type 0) LightGBM reads NaN as 0; with them (type 2) it has a default side.
@@ -313,18 +337,21 @@ def _lightgbm_tree(fields: dict[str, str]) -> Forest:
         _RawTree(
             np.concatenate([numbers("split_feature"), pad]).astype(np.int64),
             np.concatenate([_at_most(threshold), pad]).astype(np.float32),
-            np.concatenate([children[0], pad.astype(np.int64) - 1]), np.concatenate([children[1], pad.astype(np.int64) - 1]),
-            np.concatenate([nan_left, pad == 0]), np.concatenate([np.zeros(n_inner), leaf_value]),
+            np.concatenate([children[0], pad.astype(np.int64) - 1]),
+            np.concatenate([children[1], pad.astype(np.int64) - 1]),
+            np.concatenate([nan_left, pad == 0]),
+            np.concatenate([np.zeros(n_inner), leaf_value]),
             np.concatenate([numbers("internal_count"), leaf_count]),
         )
-    )  # fmt: skip
+    )
 
 
 def from_hist_gradient_boosting(estimator: Any) -> Boosted:
     """Read a fitted scikit-learn `HistGradientBoostingRegressor` or a binary classifier.
 
-    scikit-learn has no public form of these trees, so its private node table is read; `candidates` compares the result with
-    the estimator's own predictions after each fit and refuses the estimator where a release should have changed the table.
+    scikit-learn has no public form of these trees, so its private node table is read; `candidates` compares the
+    result with the estimator's own predictions after each fit and refuses the estimator where a release should have
+    changed the table.
 
     Raises
     ------
@@ -342,10 +369,14 @@ def from_hist_gradient_boosting(estimator: Any) -> Boosted:
         forests.append(
             _flatten(
                 _RawTree(
-                    nodes["feature_idx"].astype(np.int64), _at_most(nodes["num_threshold"].astype(np.float64)),
-                    np.where(leaf, -1, nodes["left"].astype(np.int64)), np.where(leaf, -1, nodes["right"].astype(np.int64)),
-                    nodes["missing_go_to_left"].astype(bool), nodes["value"].astype(np.float64), nodes["count"].astype(np.float64),
+                    nodes["feature_idx"].astype(np.int64),
+                    _at_most(nodes["num_threshold"].astype(np.float64)),
+                    np.where(leaf, -1, nodes["left"].astype(np.int64)),
+                    np.where(leaf, -1, nodes["right"].astype(np.int64)),
+                    nodes["missing_go_to_left"].astype(bool),
+                    nodes["value"].astype(np.float64),
+                    nodes["count"].astype(np.float64),
                 )
             )
-        )  # fmt: skip
+        )
     return Boosted(float(np.ravel(estimator._baseline_prediction)[0]), concatenate(forests))

@@ -1,12 +1,14 @@
 """Exact SHAP values of a `Forest`, in NumPy alone.
 
-For one leaf with value v, reached through the conditions on m distinct features, the (path-dependent) SHAP value of feature i is
+For one leaf with value v, reached through the conditions on m distinct features, the (path-dependent) SHAP value of
+feature i is
 
     v · (o_i − z_i) · ∫₀¹ Π_{j≠i} (o_j·s + z_j·(1−s)) ds
 
-where o is 1 when the row meets all the path's conditions on the feature and 0 otherwise, and z is the share of training weight
-that follows the path at the nodes that compare the feature. The Shapley weights |S|!(m−1−|S|)!/m! are ∫ s^|S| (1−s)^(m−1−|S|) ds,
-which turns the sum over subsets into this one integral of a polynomial of degree m−1: Gauss-Legendre with m/2 nodes is exact.
+where o is 1 when the row meets all the path's conditions on the feature and 0 otherwise, and z is the share of
+training weight that follows the path at the nodes that compare the feature. The Shapley weights |S|!(m−1−|S|)!/m! are
+∫ s^|S| (1−s)^(m−1−|S|) ds, which turns the sum over subsets into this one integral of a polynomial of degree m−1:
+Gauss-Legendre with m/2 nodes is exact.
 
 References
 ----------
@@ -82,9 +84,17 @@ def leaf_paths(forest: Forest) -> Paths:
     if not owners or not sum(map(len, owners)):
         none = np.zeros(0, np.int64)
         return Paths(
-            none, none.astype(np.float32), none.astype(np.float32), none.astype(float), none, none, none.astype(float),
-            float(forest.value[leaves].sum()), np.full(1, 0.5), np.ones(1),
-        )  # fmt: skip
+            none,
+            none.astype(np.float32),
+            none.astype(np.float32),
+            none.astype(float),
+            none,
+            none,
+            none.astype(float),
+            float(forest.value[leaves].sum()),
+            np.full(1, 0.5),
+            np.ones(1),
+        )
     owner, feature = np.concatenate(owners), np.concatenate(features)
     order = np.lexsort((feature, owner))
     owner, feature = owner[order], feature[order]
@@ -117,4 +127,7 @@ def shap_values(paths: Paths, x: Float32, n_features: int) -> Float64:
     factor = one[:, None] * paths.nodes + paths.zero[:, None] * (1 - paths.nodes)  # > 0: nodes lie inside (0, 1)
     product = np.multiply.reduceat(factor, paths.starts, axis=0)
     others = (product[paths.leaf_of] / factor) @ paths.weights
-    return np.bincount(paths.feature, weights=paths.value[paths.leaf_of] * (one - paths.zero) * others, minlength=n_features)
+    sums = np.bincount(
+        paths.feature, weights=paths.value[paths.leaf_of] * (one - paths.zero) * others, minlength=n_features
+    )
+    return np.asarray(sums, np.float64)

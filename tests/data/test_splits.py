@@ -27,7 +27,9 @@ def test_no_row_is_on_both_sides(n: int, seed: int) -> None:
     assert len(split.train_index) + len(split.test_index) == n
 
 
-@given(st.lists(st.sampled_from("abcdefgh"), min_size=2, max_size=200).filter(lambda g: len(set(g)) > 1), st.integers(2, 6))
+@given(
+    st.lists(st.sampled_from("abcdefgh"), min_size=2, max_size=200).filter(lambda g: len(set(g)) > 1), st.integers(2, 6)
+)
 def test_a_group_is_never_divided_and_every_row_is_judged_once(groups: list[str], n_folds: int) -> None:
     splits = list(grouped_splits("family", groups, n_folds))
     names = np.array(groups)

@@ -109,12 +109,16 @@ def test_a_free_best_variant_has_no_relative_regret() -> None:
 
 
 def test_spills_at_all() -> None:
-    assert metrics.nonzero_scores(np.array([0, 0, 2, 9, 1.0]), np.array([0, 3, 2, 8, 0.2])) == pytest.approx((2 / 3, 2 / 3, 2 / 3))
+    assert metrics.nonzero_scores(np.array([0, 0, 2, 9, 1.0]), np.array([0, 3, 2, 8, 0.2])) == pytest.approx(
+        (2 / 3, 2 / 3, 2 / 3)
+    )
     assert all(math.isnan(v) for v in metrics.nonzero_scores(np.ones(3), np.ones(3)))
 
 
 def test_coverage_counts_the_bounds_in() -> None:
-    assert metrics.coverage(np.array([1.0, 2, 3]), np.array([1.0, 2.5, 0]), np.array([2.0, 3, 3])) == pytest.approx(2 / 3)
+    assert metrics.coverage(np.array([1.0, 2, 3]), np.array([1.0, 2.5, 0]), np.array([2.0, 3, 3])) == pytest.approx(
+        2 / 3
+    )
 
 
 def test_shapes_and_nan_are_refused() -> None:

@@ -35,7 +35,12 @@ def with_hits(X: np.ndarray, forest: trees.Forest, seed: int = 1) -> np.ndarray:
         for node in rng.choice(inner, 6):
             t = forest.threshold[node]
             row[forest.feature[node]] = rng.choice(
-                [t, *(np.nextafter(np.clip(t, -3e38, 3e38), np.float32(s)) for s in (-np.inf, np.inf)), np.float32(0), np.float32(3e38)]
+                [
+                    t,
+                    *(np.nextafter(np.clip(t, -3e38, 3e38), np.float32(s)) for s in (-np.inf, np.inf)),
+                    np.float32(0),
+                    np.float32(3e38),
+                ]
             )
     return out
 
@@ -140,7 +145,9 @@ def test_hist_gradient_boosting_is_equal_to_the_last_bit(missing: bool) -> None:
     boosted = trees.from_hist_gradient_boosting(estimator)
     rows = with_hits(X, boosted.forest)
     rows = np.concatenate([rows, with_missing(rows)])
-    np.testing.assert_allclose(boosted.base + boosted.forest.predict(rows), estimator.predict(rows), rtol=1e-14, atol=1e-13)
+    np.testing.assert_allclose(
+        boosted.base + boosted.forest.predict(rows), estimator.predict(rows), rtol=1e-14, atol=1e-13
+    )
 
 
 def test_concatenated_and_cut_forests_predict_as_before() -> None:

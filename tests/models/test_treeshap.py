@@ -24,7 +24,9 @@ def data(n: int = 300) -> tuple[np.ndarray, np.ndarray]:
 def test_equal_to_lightgbms_own_contributions() -> None:
     X, y = data()
     booster = lightgbm.train(
-        {"objective": "l2", "num_leaves": 31, "min_data_in_leaf": 3, "verbose": -1, "num_threads": 1}, lightgbm.Dataset(X, y), 30
+        {"objective": "l2", "num_leaves": 31, "min_data_in_leaf": 3, "verbose": -1, "num_threads": 1},
+        lightgbm.Dataset(X, y),
+        30,
     )
     boosted = trees.from_lightgbm(booster)
     paths = leaf_paths(boosted.forest)
@@ -47,7 +49,9 @@ def test_equal_to_xgboosts_own_contributions() -> None:
 
 def test_base_and_contributions_add_up_to_the_prediction() -> None:
     X, y = data()
-    forest = trees.from_xgboost(xgboost.train({"max_depth": 8, "nthread": 1}, xgboost.DMatrix(X, y, nthread=1), 20)).forest
+    forest = trees.from_xgboost(
+        xgboost.train({"max_depth": 8, "nthread": 1}, xgboost.DMatrix(X, y, nthread=1), 20)
+    ).forest
     paths = leaf_paths(forest)
     total = np.array([paths.expected + shap_values(paths, x, 7).sum() for x in X])
     assert np.max(np.abs(total - forest.predict(X))) < 1e-10
@@ -89,9 +93,14 @@ def test_equal_to_the_definition_over_all_subsets() -> None:
 
 def test_trees_of_one_leaf_give_no_contribution() -> None:
     one = trees.Forest(
-        np.zeros(1, np.int32), np.full(1, np.inf, np.float32), np.zeros(1, np.int32), np.ones(1, bool), np.array([3.0]),
-        np.ones(1, np.float32), np.zeros(1, np.int32),
-    )  # fmt: skip
+        np.zeros(1, np.int32),
+        np.full(1, np.inf, np.float32),
+        np.zeros(1, np.int32),
+        np.ones(1, bool),
+        np.array([3.0]),
+        np.ones(1, np.float32),
+        np.zeros(1, np.int32),
+    )
     paths = leaf_paths(trees.concatenate([one, one]))
     assert paths.expected == 6.0
     assert shap_values(paths, np.zeros(4, np.float32), 4).tolist() == [0, 0, 0, 0]

@@ -1,0 +1,226 @@
+"""Learn one target from its training rows: choose space and candidate, fit, calibrate. Nothing here sees a row that
+is judged.
+
+1. Space: log where labels pass 64, else plain (registers, shares, instructions per cycle).
+2. Columns: a short run keeps the features that matter for this target.
+3. Choice, on the first of the grouped folds (all variants of a program on one side): with or without the analytical
+   margin,
+   then among the boosters, their mean, ridge and the roofline. The score is the mean absolute error in log space (a
+   relative error), or the RMSE in plain space.
+4. The chosen one predicts the other folds too; these errors on unseen programs make the intervals.
+5. It is fitted again on all training rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..data.splits import group_folds
+from ..data.targets import Target
+from . import analytical
+from .candidates import BOOSTERS, Settings, fit_candidate, fit_gate, mean_of, screen_columns
+from .conformal import Intervals, calibrate
+from .target_model import Part, TargetModel, constant
+from .trees import Float32, Float64
+
+_PLAIN_UP_TO = 64.0
+_MIN_ROWS = 40
+_GATE_ZERO_SHARE = (0.05, 0.995)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A target's model and how it was arrived at."""
+
+    model: TargetModel
+    cv_scores: Mapping[str, float]
+    """Score of each candidate on the choosing fold, lower is better: "lightgbm+margin", "ridge", ..."""
+    oof_rows: np.ndarray
+    """Rows (positions in the arrays given) with an out-of-fold prediction."""
+    oof_value: Float64
+    """Out-of-fold predictions of these rows, in the target's unit."""
+
+
+def learn_target(
+    target: Target,
+    X: Float32,
+    y: Float64,
+    groups: Sequence[str],
+    names: tuple[str, ...],
+    *,
+    seed: int = 0,
+    settings: Settings | None = None,
+    candidates: Sequence[str] | None = None,
+) -> Learned:
+    """Learn one target.
+
+    Parameters
+    ----------
+    X : float32 array of shape (n_rows, n_features), finite, columns as in `names`
+    y : shape (n_rows,), labels in the target's unit; rows with NaN are left out
+    groups : `program_id` of each row
+    candidates : what may be chosen; all of them by default
+
+    Raises
+    ------
+    ValueError
+        No row has a label, or the features are not finite.
+    """
+    settings = settings or Settings()
+    if not np.isfinite(X).all():
+        raise ValueError("features must be finite")
+    columns = analytical.needed_columns(names)
+    labelled = np.flatnonzero(np.isfinite(y))
+    if not len(labelled):
+        raise ValueError(f"no row has a label for {target.column}")
+    X, y = np.ascontiguousarray(X[labelled], np.float32), np.asarray(y, np.float64)[labelled]
+    group = np.asarray(groups, dtype=str)[labelled]
+    task = _Task(target, X, y, columns, seed, settings)
+    if len(y) < _MIN_ROWS or len(np.unique(group)) < 2 * settings.folds or np.all(y == y[0]):
+        z = task.encode(y)
+        part = constant(float(np.median(z)))
+        model = task.model("", "constant", part, None, calibrate(np.full(len(z), part.base), z))
+        return Learned(model, {}, np.zeros(0, np.int64), np.zeros(0))
+
+    folds = group_folds(list(group), settings.folds, seed)
+    scores, chosen, margin, first = task.choose(folds != 0, folds == 0, candidates)
+    oof = np.zeros(len(y))
+    for fold in range(int(folds.max()) + 1):
+        inner, outer = folds != fold, folds == fold
+        parts = first if fold == 0 else task.fit(chosen, margin, inner)
+        outcome = task.model(margin, chosen, *parts, _no_intervals()).predict(X[outer], columns)
+        oof[outer] = outcome.value
+    z = task.encode(oof)
+    intervals = calibrate(z, task.encode(y))
+    model = task.model(margin, chosen, *task.fit(chosen, margin, np.ones(len(y), bool)), intervals)
+    return Learned(model, scores, labelled, oof)
+
+
+def _no_intervals() -> Intervals:
+    return Intervals(np.zeros(0), np.zeros(1), np.zeros(1))
+
+
+class _Task:
+    """The training rows of one target with what is fixed for it."""
+
+    def __init__(
+        self, target: Target, X: Float32, y: Float64, columns: Mapping[str, int], seed: int, settings: Settings
+    ) -> None:
+        self.target, self.X, self.y, self.columns, self.seed, self.settings = target, X, y, columns, seed, settings
+        self.space = "log" if target.kind != "share" and float(y.max()) > _PLAIN_UP_TO else "plain"
+        self.offset = (1.0 if target.whole or target.kind == "time" else 0.1) if self.space == "log" else 0.0
+        zeros = float(np.mean(y == 0))
+        self.gated = self.space == "log" and target.whole and _GATE_ZERO_SHARE[0] <= zeros <= _GATE_ZERO_SHARE[1]
+        self.screened: dict[tuple[str, bytes], np.ndarray] = {}
+
+    def encode(self, y: Float64) -> Float64:
+        return np.log(np.maximum(y, 0) + self.offset) if self.space == "log" else y
+
+    def margin(self, name: str, rows: np.ndarray) -> Float64:
+        if not name:
+            return np.zeros(int(rows.sum()))
+        return np.asarray(np.log(analytical.estimate(name, self.X[rows], self.columns) + self.offset), np.float64)
+
+    def model(self, margin: str, candidate: str, part: Part, gate: Part | None, intervals: Intervals) -> TargetModel:
+        everywhere = np.ones(len(self.y), bool)
+        target = self.target
+        return TargetModel(
+            column=target.column,
+            unit=target.unit,
+            whole=target.whole,
+            upper=target.upper,
+            space=self.space,
+            offset=self.offset,
+            estimate=margin,
+            margin_mean=float(self.margin(margin, everywhere).mean()),
+            candidate=candidate,
+            part=part,
+            gate=gate,
+            gate_base=float(np.mean(gate.predict(self.X))) if gate is not None else 0.0,
+            intervals=intervals,
+        )
+
+    def regression_rows(self, rows: np.ndarray) -> np.ndarray:
+        """A gated target's regressor learns from the rows that are not 0, unless there are too few."""
+        if not self.gated:
+            return rows
+        nonzero = rows & (self.y > 0)
+        return nonzero if int(nonzero.sum()) >= 20 else rows
+
+    def screen(self, key: str, rows: np.ndarray, z: Float64) -> np.ndarray:
+        """Columns for this set of rows; learned from these rows only."""
+        where = (key, rows.tobytes())
+        if where not in self.screened:
+            self.screened[where] = screen_columns(self.X[rows], z, self.seed, self.settings)
+        return self.screened[where]
+
+    def fit(self, candidate: str, margin: str, rows: np.ndarray) -> tuple[Part, Part | None]:
+        """Fit regressor and gate on some rows."""
+        gate = None
+        if self.gated:
+            nonzero = (self.y[rows] > 0).astype(np.float64)
+            kept = self.screen("gate", rows, nonzero)
+            gate = on_columns(fit_gate(self.X[rows][:, kept], nonzero > 0, self.seed, self.settings), kept)
+        used = self.regression_rows(rows)
+        z = self.encode(self.y[used]) - self.margin(margin, used)
+        if candidate in ("roofline", "constant"):
+            return fit_candidate(candidate, self.X[used], z, self.seed, self.settings), gate
+        kept = self.screen(margin, used, z)
+        return on_columns(fit_candidate(candidate, self.X[used][:, kept], z, self.seed, self.settings), kept), gate
+
+    def loss(self, part: Part, margin: str, rows: np.ndarray) -> float:
+        """Mean absolute error in log space, RMSE in plain space, of the regressor on its kind of rows."""
+        used = self.regression_rows(rows)
+        error = part.predict(self.X[used]) + self.margin(margin, used) - self.encode(self.y[used])
+        return float(np.mean(np.abs(error)) if self.space == "log" else np.sqrt(np.mean(error**2)))
+
+    def choose(
+        self, inner: np.ndarray, outer: np.ndarray, candidates: Sequence[str] | None
+    ) -> tuple[dict[str, float], str, str, tuple[Part, Part | None]]:
+        """Scores of all candidates, the best one's name and margin, and its fit on the inner rows."""
+        allowed = tuple(candidates) if candidates is not None else (*BOOSTERS, "mean", "ridge", "roofline", "constant")
+        margins = [""]
+        if self.space == "log" and analytical.has_estimate(self.target.name):
+            margins.append(self.target.name)
+        scores: dict[str, float] = {}
+        fits: dict[tuple[str, str], tuple[Part, Part | None]] = {}
+
+        def attempt(candidate: str, margin: str) -> float:
+            fits[candidate, margin] = self.fit(candidate, margin, inner)
+            loss = self.loss(fits[candidate, margin][0], margin, outer)
+            scores[candidate + ("+margin" if margin else "")] = loss
+            return loss
+
+        boosters = [b for b in BOOSTERS if b in allowed]
+        best_margin = margins[-1]
+        if boosters:
+            best_margin = min(reversed(margins), key=lambda m: attempt(boosters[0], m))
+            for booster in boosters[1:]:
+                attempt(booster, best_margin)
+            if "mean" in allowed and {"lightgbm", "xgboost"} <= set(boosters):
+                pair = [fits[b, best_margin] for b in ("lightgbm", "xgboost")]
+                fits["mean", best_margin] = mean_of([p[0] for p in pair]), pair[0][1]
+                scores["mean" + ("+margin" if best_margin else "")] = self.loss(
+                    fits["mean", best_margin][0], best_margin, outer
+                )
+        for margin in margins:
+            if "ridge" in allowed:
+                attempt("ridge", margin)
+        if "roofline" in allowed and len(margins) > 1:
+            attempt("roofline", margins[1])
+        if "constant" in allowed:
+            attempt("constant", "")
+        label = min(scores, key=lambda s: scores[s])
+        candidate, margin = label.removesuffix("+margin"), margins[1] if label.endswith("+margin") else ""
+        return scores, candidate, margin, fits[candidate, margin]
+
+
+def on_columns(part: Part, kept: np.ndarray) -> Part:
+    """A function fitted on `X[:, kept]`, made to read `X` itself."""
+    linear = part.linear
+    if linear is not None:
+        linear = replace(linear, columns=kept[linear.columns].astype(np.int32))
+    return Part(part.base, part.forest.renumbered(kept.astype(np.int32)), linear)

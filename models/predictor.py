@@ -1,0 +1,345 @@
+"""Predict from MLIR text: what a compiler calls. NumPy, joblib's file format and the standard library; one thread.
+
+A `CostModel` is read-only after loading: any number of threads and forked children may use it at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArtifactError, SchemaError, UsageError
+from ..featurize.featurizer import features_of
+from ..featurize.program import Program
+from ..featurize.reader import read
+from ..featurize.schema import SCHEMA_VERSION, Schema, is_op_name
+from .artifact import read_artifact
+from .explain import Explainer, Explanation
+from .track_model import TrackModel
+from .trees import Float32
+
+DEFAULT_DEVICE = "x86-64-v3"
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The prediction of one target."""
+
+    device: str
+    target: str
+    """E.g. "latency_ns"."""
+    value: float
+    """In `unit`; a whole number where the target is counted."""
+    low: float
+    high: float
+    """90 % interval; contains the value."""
+    unit: str
+    """"" for shares in [0, 1]."""
+    status: str
+    """ "ok", or "outside": the function is unlike the training programs in what this target depends on; see
+    `outside`."""
+    outside: tuple[str, ...] = ()
+    """What is unlike, by name: ops never seen, features beyond their range in training."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """All predictions for one function."""
+
+    function: str
+    """Name without `@`."""
+    track: str
+    warnings: tuple[str, ...]
+    """One line each; empty when there is nothing to say."""
+    estimates: tuple[Estimate, ...]
+
+    def __getitem__(self, key: str | tuple[str, str]) -> Estimate:
+        """`p["x86-64-v3", "latency_ns"]`, `p["x86-64-v3/latency_ns"]` or, where one device has it, `p["latency_ns"]`.
+
+        Raises
+        ------
+        UsageError
+            Nothing, or more than one device, has a target of this name; the message lists what there is.
+        """
+        device, _, name = (key if isinstance(key, str) else "/".join(key)).rpartition("/")
+        found = [e for e in self.estimates if e.target == name and device in ("", e.device)]
+        if len(found) == 1:
+            return found[0]
+        known = ", ".join(f"{e.device}/{e.target}" for e in self.estimates)
+        raise UsageError(f"{'several devices have' if found else 'no prediction for'} target {name!r}. Known: {known}")
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return iter(self.estimates)
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One candidate of a ranking."""
+
+    position: int
+    """Where it stood among the candidates given, from 0."""
+    estimate: Estimate
+
+
+class CostModel:
+    """A loaded artifact: predicts, ranks and explains."""
+
+    def __init__(self, manifest: Mapping[str, Any], tracks: Sequence[TrackModel], path: str = "") -> None:
+        self.manifest = manifest
+        """What the artifact says about itself: format, targets, versions, training data, scores."""
+        self.tracks = {track.track: track for track in tracks}
+        self.path = path
+        self._where = {t.track: {name: i for i, name in enumerate(t.names)} for t in tracks}
+        self._explainers = {t.track: Explainer(t) for t in tracks}
+
+    def __repr__(self) -> str:
+        targets = sum(len(t.targets) for t in self.tracks.values())
+        return f"<CostModel {self.path or 'in memory'}: {targets} targets on {', '.join(self.devices)}>"
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Devices that some target is for, sorted."""
+        return tuple(sorted({target.device for track in self.tracks.values() for target in track.targets}))
+
+    def predict(
+        self, source: Any, *, device: str | None = None, targets: Iterable[str] | None = None, path: str = "<text>"
+    ) -> list[Prediction]:
+        """Predict all functions of a module, in the order of the text.
+
+        Parameters
+        ----------
+        source : MLIR text (`str`, `bytes`), a read `Program`, or any object whose `str()` is MLIR
+        device : leave out the targets of other devices
+        targets : names ("latency_ns" or "x86-64-v3/latency_ns") to keep; all by default
+        path : how errors call the text
+
+        Raises
+        ------
+        ReadError
+            The text is not MLIR that can be read exactly.
+        UsageError
+            No such device or target.
+        """
+        track = self._track()
+        wanted = self._wanted(track, device, targets)
+        return [self._predict_one(track, name, features, wanted) for name, features in _features(source, path).items()]
+
+    def predict_one(
+        self, source: Any, *, function: str | None = None, path: str = "<text>", **narrow: Any
+    ) -> Prediction:
+        """Predict one function: the named one, or the only one there is.
+
+        Raises
+        ------
+        UsageError
+            No function has the name, or none is named and there is not exactly one.
+        """
+        predictions = self.predict(source, path=path, **narrow)
+        return next(p for p in predictions if p.function == _only([p.function for p in predictions], function, path))
+
+    def rank(
+        self,
+        candidates: Sequence[Any],
+        target: str = "latency_ns",
+        *,
+        device: str | None = None,
+        function: str | None = None,
+    ) -> list[Ranked]:
+        """Order variants of a program, best first; equal ones keep their order.
+
+        Parameters
+        ----------
+        candidates : as `source` of `predict`; each with one function, or with the one named `function`
+        target : by what to order; the registry says whether lower or higher is better
+        """
+        track = self._track()
+        (index,) = self._wanted(track, device, [target])
+        sign = 1.0 if self._lower_is_better(track.targets[index].column) else -1.0
+        rows = []
+        for position, candidate in enumerate(candidates):
+            by_name = _features(candidate, f"<candidate {position}>")
+            name = _only(list(by_name), function, f"candidate {position}")
+            x, unseen = self._vector(track, by_name[name])
+            outcome = track.predict_row(x)[index]
+            rows.append((sign * float(outcome.ranked[0]), position, self._estimate(track, index, x, outcome, unseen)))
+        return [Ranked(position, estimate) for _, position, estimate in sorted(rows, key=lambda row: row[:2])]
+
+    def explain(
+        self, source: Any, target: str, *, device: str | None = None, path: str = "<text>"
+    ) -> dict[str, Explanation]:
+        """Explain one target's prediction for every function of a module: function name to `Explanation`.
+
+        Raises
+        ------
+        ReadError, UsageError
+            As `predict`.
+        """
+        track = self._track()
+        (index,) = self._wanted(track, device, [target])
+        explainer = self._explainers[track.track]
+        return {
+            name: explainer.explain(index, self._vector(track, features)[0])
+            for name, features in _features(source, path).items()
+        }
+
+    def _track(self) -> TrackModel:
+        return next(iter(self.tracks.values()))
+
+    def _wanted(self, track: TrackModel, device: str | None, targets: Iterable[str] | None) -> list[int]:
+        indices = list(range(len(track.targets)))
+        if device is not None:
+            if device not in self.devices:
+                raise UsageError(f"unknown device {device!r}. Known: {', '.join(self.devices)}")
+            indices = [i for i in indices if track.targets[i].device == device]
+        if targets is None:
+            return indices
+        names = [targets] if isinstance(targets, str) else list(targets)
+        kept = []
+        for name in names:
+            found = [i for i in indices if name in (track.targets[i].name, track.targets[i].column)]
+            if not found:
+                known = ", ".join(track.targets[i].column for i in indices)
+                raise UsageError(f"unknown target {name!r}. Known: {known}")
+            kept += found
+        return list(dict.fromkeys(kept))
+
+    def _lower_is_better(self, column: str) -> bool:
+        return bool(self.manifest["targets"][column]["lower_is_better"])
+
+    def _vector(self, track: TrackModel, features: Mapping[str, float]) -> tuple[Float32, tuple[str, ...]]:
+        """The row of one function, and the op names that the schema does not know (they count in `ops.unknown`)."""
+        where = self._where[track.track]
+        wide = np.zeros(len(track.names))
+        unseen = []
+        n_unseen = 0.0
+        for name, value in features.items():
+            index = where.get(name)
+            if index is not None:
+                wide[index] = value
+            elif is_op_name(name):
+                unseen.append(name[4:])
+                n_unseen += value
+        if unseen and "ops.unknown" in where:
+            wide[where["ops.unknown"]] = n_unseen
+        with np.errstate(over="ignore"):  # found just below, and named
+            x = wide.astype(np.float32)
+        if not np.isfinite(x).all():
+            raise SchemaError(
+                f"feature {track.names[int(np.flatnonzero(~np.isfinite(x))[0])]!r} is not a finite number"
+            )
+        return x, tuple(sorted(unseen))
+
+    def _predict_one(
+        self, track: TrackModel, function: str, features: Mapping[str, float], wanted: Sequence[int]
+    ) -> Prediction:
+        x, unseen = self._vector(track, features)
+        outcomes = track.predict_row(x)
+        estimates = tuple(self._estimate(track, index, x, outcomes[index], unseen) for index in wanted)
+        warnings = []
+        if unseen:
+            warnings.append(f"ops never seen in training: {_list(unseen)}")
+        beyond = sorted({name for e in estimates for name in e.outside} - set(unseen))
+        if beyond:
+            warnings.append(f"features outside their range in training: {_list(beyond)}")
+        return Prediction(function, track.track, tuple(warnings), estimates)
+
+    def _estimate(self, track: TrackModel, index: int, x: Float32, outcome: Any, unseen: Sequence[str]) -> Estimate:
+        target = track.targets[index]
+        strange = np.flatnonzero(track.strange(x) & track.used[index])
+        outside = (*unseen, *(track.names[i] for i in strange))
+        return Estimate(
+            target.device,
+            target.name,
+            float(outcome.value[0]),
+            float(outcome.low[0]),
+            float(outcome.high[0]),
+            target.unit,
+            "outside" if outside else "ok",
+            outside,
+        )
+
+
+def _features(source: Any, path: str) -> Mapping[str, Mapping[str, float]]:
+    return features_of(source if isinstance(source, Program) else read(source, path=path))
+
+
+def _only(names: Sequence[str], wanted: str | None, what: str) -> str:
+    if wanted is not None:
+        if wanted in names:
+            return wanted
+        raise UsageError(f"{what}: no function {wanted!r}. Known: {', '.join(names) or 'none'}")
+    if len(names) == 1:
+        return names[0]
+    raise UsageError(f"{what}: has {len(names)} functions ({_list(names)}); name one with function=.")
+
+
+def _list(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+
+
+def bundled_path() -> Path:
+    """Where the artifact that comes with the package lies.
+
+    Raises
+    ------
+    ArtifactError
+        The package was built without one.
+    """
+    path = Path(str(resources.files(f"{__package__}.pretrained") / "kernel.joblib"))
+    if not path.is_file():
+        raise ArtifactError(f"{path}: this installation has no bundled model. Run `make train`, or name a file.")
+    return path
+
+
+def load(path: str | os.PathLike[str] | None = None) -> CostModel:
+    """Load a model file; the bundled one by default. Nothing in the file is run.
+
+    Raises
+    ------
+    ArtifactError
+        The file is missing, damaged, not an irgauge model, of another format, or made for another feature schema.
+    """
+    where = Path(path) if path is not None else bundled_path()
+    plain = read_artifact(where)
+    return model_from_plain(plain, str(where))
+
+
+def model_from_plain(plain: Mapping[str, Any], path: str = "") -> CostModel:
+    """A `CostModel` from the content of an artifact, checked.
+
+    Raises
+    ------
+    ArtifactError
+        It does not hold together, or was made for another feature schema.
+    """
+    shown = path or "model"
+    try:
+        tracks = [TrackModel.from_plain(track) for track in plain["tracks"].values()]
+        columns = set(plain["manifest"]["targets"])
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        raise ArtifactError(f"{shown}: damaged: {error}") from None
+    if not tracks:
+        raise ArtifactError(f"{shown}: holds no track.")
+    for track in tracks:
+        if track.schema_version != SCHEMA_VERSION:
+            raise ArtifactError(
+                f"{shown}: made for feature schema {track.schema_version}; this version extracts {SCHEMA_VERSION}. "
+                "Run `make train`."
+            )
+        if track.schema_hash != Schema(track.names, track.schema_version).hash:
+            raise ArtifactError(f"{shown}: damaged: its feature names do not match its schema hash.")
+        missing = {t.column for t in track.targets} - columns
+        if missing:
+            raise ArtifactError(f"{shown}: damaged: the manifest lacks target {sorted(missing)[0]!r}.")
+    return CostModel(plain["manifest"], tracks, path)

@@ -1,0 +1,106 @@
+"""One target is learned from its labelled training rows, and the choice is made on unseen programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irgauge.data.targets import find_target
+from irgauge.models.candidates import Settings
+from irgauge.models.learn import learn_target
+from irgauge.models.train import Table
+
+
+def test_rows_without_a_label_have_no_say(table: Table, quick: Settings) -> None:
+    target = find_target("latency_ns")
+    labelled = np.flatnonzero(np.isfinite(table.y[target.column]))
+    with_gaps = table.learn(target, seed=0, settings=quick).model
+    without = table.rows(labelled).learn(target, seed=0, settings=quick).model
+    columns = {n: i for i, n in enumerate(table.names)}
+    np.testing.assert_array_equal(with_gaps.predict(table.X, columns).value, without.predict(table.X, columns).value)
+
+
+def test_growing_targets_are_learned_in_log_space_and_bounded_ones_are_not(table: Table, quick: Settings) -> None:
+    spaces = {
+        name: table.learn(find_target(name), seed=0, settings=quick).model.space
+        for name in ("latency_ns", "static_instructions", "vec_used", "vector_utilization", "mca_cycles")
+    }
+    assert spaces == {
+        "latency_ns": "log",
+        "static_instructions": "log",
+        "vec_used": "plain",
+        "vector_utilization": "plain",
+        "mca_cycles": "plain",
+    }
+
+
+def test_zero_heavy_target_gets_two_parts(table: Table, quick: Settings) -> None:
+    model = table.learn(find_target("spills"), seed=0, settings=quick).model
+    assert model.gate is not None
+    outcome = model.predict(table.X, {n: i for i, n in enumerate(table.names)})
+    y = table.y["x86-64-v3/spills"]
+    assert ((outcome.value > 0) == (y > 0)).mean() > 0.98
+    assert (outcome.value >= 0).all()
+    assert (outcome.value == np.round(outcome.value)).all()
+
+
+def test_the_best_scored_candidate_is_chosen(table: Table, quick: Settings) -> None:
+    learned = table.learn(find_target("latency_ns"), seed=0, settings=quick)
+    best = min(learned.cv_scores, key=lambda k: learned.cv_scores[k])
+    assert best == learned.model.candidate + ("+margin" if learned.model.estimate else "")
+    assert {"lightgbm", "lightgbm+margin", "ridge", "roofline+margin", "constant"} <= set(learned.cv_scores)
+    only = table.learn(find_target("latency_ns"), seed=0, settings=quick, candidates=["ridge", "constant"]).model
+    assert only.candidate == "ridge"
+
+
+def test_a_program_far_larger_than_any_seen_is_extrapolated(table: Table, quick: Settings) -> None:
+    """Trees alone stop at the largest label; the margin does not."""
+    model = table.learn(find_target("latency_ns"), seed=0, settings=quick, candidates=["lightgbm", "roofline"]).model
+    assert model.estimate == "latency_ns"
+    columns = {n: i for i, n in enumerate(table.names)}
+    largest = table.X[[int(np.argmax(table.X[:, columns["work.loads"]]))]]
+    grown = largest.copy()
+    for name in (
+        "work.loads",
+        "work.stores",
+        "work.loop_iterations",
+        "work.float_ops",
+        "access.lines_l1",
+        "access.lines_llc",
+    ):
+        grown[0, columns[name]] *= 100
+    ratio = model.predict(grown, columns).value[0] / model.predict(largest, columns).value[0]
+    assert 20 < ratio < 300
+
+
+def test_intervals_come_from_unseen_programs(table: Table, quick: Settings) -> None:
+    """Errors on the rows a model was fitted on would make intervals far too narrow."""
+    learned = table.learn(find_target("latency_ns"), seed=0, settings=quick)
+    model = learned.model
+    y = table.y[model.column][learned.oof_rows]
+    below, above = model.intervals.bounds(model.encode(learned.oof_value))
+    inside = (model.encode(y) >= below - 1e-9) & (model.encode(y) <= above + 1e-9)
+    assert 0.88 <= inside.mean() <= 1
+    outcome = model.predict(table.X, {n: i for i, n in enumerate(table.names)})
+    assert (outcome.low <= outcome.value).all()
+    assert (outcome.value <= outcome.high).all()
+
+
+def test_few_rows_give_the_median(table: Table, quick: Settings) -> None:
+    few = table.rows(np.arange(12))
+    model = few.learn(find_target("vec_used"), seed=0, settings=quick).model
+    assert model.candidate == "constant"
+    assert model.predict(few.X, {n: i for i, n in enumerate(table.names)}).value[0] == np.median(
+        few.y["x86-64-v3/vec_used"]
+    )
+
+
+def test_no_label_and_bad_features_are_errors(table: Table) -> None:
+    target = find_target("latency_ns")
+    nothing = np.full(len(table.X), np.nan)
+    with pytest.raises(ValueError, match="no row has a label for x86-64-v3/latency_ns"):
+        learn_target(target, table.X, nothing, table.program_id, table.names)
+    X = table.X.copy()
+    X[3, 3] = np.inf
+    with pytest.raises(ValueError, match="finite"):
+        learn_target(target, X, nothing, table.program_id, table.names)
