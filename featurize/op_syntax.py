@@ -6,7 +6,6 @@ templates (`arith.addf` ` %, % : f32`), so the analysis here runs once for each 
 
 from __future__ import annotations
 
-from . import lexer
 from .dialects import ALWAYS_ONE_RESULT, ELEMENT_RESULT, FUNCTION_VALUE, INDEX_RESULT, LOOPS, ONE_RESULT, REGION_ENDS, USE_KEYWORDS
 from .lexer import CLOSER, TOKEN, Unreadable, dialect_body_end, string_end
 from .types import parse_type, split_types, with_element
@@ -23,7 +22,7 @@ Slot = tuple[int, str]
 class Form:
     """What a template says."""
 
-    __slots__ = ("aliases", "declares", "kept", "plain", "result", "results", "slots", "successors", "unnamed", "whole")
+    __slots__ = ("aliases", "declares", "kept", "plain", "result", "results", "slots", "special", "successors", "unnamed", "whole")
 
     def __init__(self) -> None:
         self.whole = False
@@ -44,6 +43,8 @@ class Form:
         """Labels without `^`."""
         self.declares = False
         """A function without a body: the names of its arguments are no values."""
+        self.special = False
+        """It has aliases, successors or affine subscripts."""
         self.kept = -1
         """For affine accesses: operands from this one on are listed once each; -1 for other operations."""
 
@@ -465,7 +466,7 @@ def _slots(name: str, tokens: list[_Token]) -> tuple[Slot, ...]:
 
 
 _FUNCTIONS = frozenset(
-    ["func", "module", "entry", "kernel", "program", "class", "component", "machine", "define", "model"]
+    ["func", "module", "entry", "kernel", "program", "class", "component", "machine", "define", "model", "named_sequence"]
 )
 def _unnamed(name: str, form: Form, tokens: list[_Token], top: list[int]) -> tuple[str, ...]:
     """Types of results that are not named: of operations that always have one, and of those that write an arrow."""
@@ -532,7 +533,7 @@ def analyse(name: str, template: str) -> Form:
     form.aliases = tuple(
         token.text
         for k, token in enumerate(tokens)
-        if token.kind == "prefixed" and "." not in token.text and not (token.text[0] == "!" and token.text[1:] in _OLD)
+        if token.kind == "prefixed" and "." not in token.text
     )
     form.successors = tuple(token.text[1:] for token in tokens if token.kind == "label")
     if opens:
@@ -546,27 +547,26 @@ def analyse(name: str, template: str) -> Form:
         form.declares = True
         form.whole = False
     form.kept = _AFFINE_ACCESS.get(name, -1)
+    form.special = bool(form.aliases or form.successors or form.kept >= 0)
     return form
 
 
-_OLD: frozenset[str] = frozenset()
-
-_FORMS: dict[str, Form] = {}
-_MOST_FORMS = 20000
+FORMS: dict[str, Form] = {}
+_MOSTFORMS = 20000
 _LONGEST_KEY = 2000
 
 
 def form_of(name: str, template: str) -> Form:
     """`analyse` with a bounded memory; safe to call from several threads."""
     key = name + template
-    form = _FORMS.get(key)
+    form = FORMS.get(key)
     if form is None:
         form = analyse(name, template)
         if len(key) <= _LONGEST_KEY:
-            if len(_FORMS) >= _MOST_FORMS:
-                _FORMS.clear()
-            _FORMS[key] = form
+            if len(FORMS) >= _MOSTFORMS:
+                FORMS.clear()
+            FORMS[key] = form
     return form
 
 
-__all__ = ["DEFINE", "LIKE_NEXT", "MAYBE", "USE", "Form", "analyse", "form_of", "lexer"]
+__all__ = ["DEFINE", "FORMS", "LIKE_NEXT", "MAYBE", "USE", "Form", "analyse", "form_of"]

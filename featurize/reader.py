@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import os
 import re
-from itertools import pairwise
 from pathlib import Path
 
 from ..errors import ReadError
@@ -28,6 +27,7 @@ from .dialects import (
     REGIONLESS_BUT,
     TRANSPARENT,
 )
+from .generic_form import alias_uses, aliases_in, generic_form_of, successors_of, type_end
 from .lexer import (
     CLOSER,
     IDENT,
@@ -43,18 +43,37 @@ from .lexer import (
     skip_space,
     string_end,
 )
-from .lexer import tokens as lexer_tokens
-from .op_syntax import LIKE_NEXT, MAYBE, USE, Slot, form_of
+from .op_syntax import FORMS, LIKE_NEXT, MAYBE, USE, Form, Slot, form_of
 from .program import Block, Op, Program, Region
 from .types import normalized, split_types
 
 BYTECODE = b"ML\xefR"
 _LONGEST_STRING = 4096
 
-_BARE = "|".join(sorted({"return", "call", "call_indirect", "module", "func"}))
+_REGION_FIRST = r"""\s*+(?: [}^%] | "[\w$.]++"\( | return\b | [A-Za-z_][\w$]*+\.[A-Za-z_][\w$.]*+(?!\s*+[=,}]) )"""
+"""What shows that a `{` opens a region."""
+
+_FAST = re.compile(
+    rf"""\s*+(?:
+      (%[\w$.\-:]++)\ =\ (?:
+          ([A-Za-z_][\w$.]*+)([^\n\r"{{}}/]{{0,4000}}+)(?:\n|(\{{)\n(?={_REGION_FIRST}))
+        | "([\w$.]++)"\(([^()\n"]*+)\)([^\n]{{0,2000}}+)\n )
+    | ([A-Za-z_][\w$.]*+)([^\n\r"{{}}/]{{0,4000}}+)(?:\n|(\{{)\n(?={_REGION_FIRST}))
+    | (\}})\n(?=\s*+(?: [}}^] | %[\w$.\-:]++(?:\ =|,) | [A-Za-z_][\w$]*+\.[A-Za-z_] | return\b | "[\w$.]++"\( | \Z))
+    | "([\w$.]++)"\(([^()\n"]*+)\)([^\n]{{0,2000}}+)\n
+    | \}}\)([^\n]{{0,2000}}+)\n
+    )""",
+    re.ASCII | re.VERBOSE,
+)
+"""A whole line of the commonest kinds. Whether the operation goes on after the line shows when the next one is read."""
+(
+    _F_FIRST, _F_NAME, _F_REST, _F_OPENS, _F_QUOTED, _F_ARGS, _F_AFTER, _F_BARE, _F_BARE_REST, _F_BARE_OPENS, _F_CLOSE,
+    _F_BARE_QUOTED, _F_BARE_ARGS, _F_BARE_AFTER, _F_END,
+) = range(1, 16)  # fmt: skip
+
 _NEXT = rf"""{SPACE}(?:
       [}}^]
-    | %(?:\d++|[A-Za-z$._\-][\w$.\-]*+)(?::\d++)?+(?:\ *+,\ *+{VALUE}(?::\d++)?+)*+\ *+=\ *+(?:"|[A-Za-z_][\w$]*+\.|call\b|constant\b)
+    | {VALUE}(?::\d++)?+(?:\ *+,\ *+{VALUE}(?::\d++)?+)*+\ *+=\ *+(?:"|[A-Za-z_][\w$]*+\.|call\b|constant\b)
     | "[\w$.]++"\(
     | [A-Za-z_][\w$]*+\.[A-Za-z_]
     | return\b
@@ -62,31 +81,28 @@ _NEXT = rf"""{SPACE}(?:
     | \Z)"""
 """What shows, behind the end of a line outside all brackets, that the operation is over."""
 
-_STATEMENT = re.compile(
+_LINE = re.compile(
     rf"""{SPACE}(?:
       (?:({VALUE})((?::\d++)?+(?:\ *+,\ *+{VALUE}(?::\d++)?+)*+)\ *+=\ *+)?+
-      (?:
-        ([A-Za-z_][\w$.]*+)((?:[^\n\r"{{}}/]++|\{{[^\n\r"{{}}/]*+\}})*+)
-        (?: (?://[^\n]*+)?+\r?+\n(?={_NEXT})
-          | (\{{)[ \t]*+(?://[^\n]*+)?+\r?+\n(?={SPACE}(?:
-                [}}^%] | "[\w$.]++"\( | return\b | [A-Za-z_][\w$]*+\.[A-Za-z_][\w$.]*+(?!{SPACE}[=,}}])))
-        )
-      | "([\w$.]++)"\(([^()\n"]*+)\)((?:[^\n\r"{{}}/()]++|<?\{{[^\n\r"{{}}/]*+\}}>?)*+)
-        \ :\ \(((?:[^\n\r"{{}}/()])*+)\)\ ->\ (?:\(([^\n\r"{{}}/()]*+)\)|([^\n\r"{{}}/() ]++))
-        (\ loc\(\#\w++\))?+(?://[^\n]*+)?+[ \t]*+\r?+\n(?={_NEXT})
+      ([A-Za-z_][\w$.]*+)((?:[^\n\r"{{}}/]++|\{{[^\n\r"{{}}/]*+\}})*+)
+      (?: (?://[^\n]*+)?+\r?+\n(?={_NEXT})
+        | (\{{)[ \t]*+(?://[^\n]*+)?+\r?+\n(?={SPACE}{_REGION_FIRST})
       )
     | (\}})[ \t]*+(?:loc\(\#\w++\))?+[ \t]*+(?://[^\n]*+)?+\r?+(?:\n|\Z)(?={_NEXT})
     | \^(\d++|[A-Za-z$._\-][\w$.\-]*+)(?:\(([^()\n"/]*+)\))?+:
     )""",
     re.ASCII | re.VERBOSE,
 )
-# Groups of _STATEMENT.
-_FIRST, _MORE, _NAME, _REST, _OPENS, _GENERIC, _ARGS, _ATTRS, _TAKES, _GIVES, _GIVE, _LOC, _CLOSE, _LABEL, _PARAMS = (
-    range(1, 16)
-)
+"""A line with comments, several results, dictionaries or Windows' line end; a block label."""
+_FIRST, _MORE, _NAME, _REST, _OPENS, _CLOSE, _LABEL, _PARAMS = range(1, 9)
 
+_split_values = re.compile(r"(%[\w$.\-#]++)", re.ASCII).split
+_odd_value = re.compile(r"%\d++[A-Za-z_$.\-]", re.ASCII).search
 _values = re.compile(rf"({VALUE}(?:\#\d++)?+)", re.ASCII).split
 _find_values = re.compile(rf"{VALUE}(?:\#\d++)?+", re.ASCII).findall
+_is_value_list = re.compile(
+    rf"{SPACE}(?:{VALUE}(?:\#\d++)?+{SPACE}(?:,{SPACE}(?={VALUE})|\Z))*+", re.ASCII
+).fullmatch
 _results = re.compile(
     rf"{SPACE}({VALUE}{SPACE}(?::{SPACE}\d++)?+(?:{SPACE},{SPACE}{VALUE}{SPACE}(?::{SPACE}\d++)?+)*+){SPACE}={SPACE}",
     re.ASCII,
@@ -94,7 +110,7 @@ _results = re.compile(
 _result = re.compile(rf"({VALUE}){SPACE}(?::{SPACE}(\d++))?+", re.ASCII).finditer
 _name = re.compile(IDENT, re.ASCII).match
 _alias = re.compile(rf"([#!][A-Za-z_][\w$]*+){SPACE}={SPACE}", re.ASCII).match
-_alias_use = re.compile(r"[#!][A-Za-z_][\w$]*+(?![\w$.<])", re.ASCII)
+_alias_use = re.compile(r"[#!][A-Za-z_][\w$]*+(?![\w$.<])", re.ASCII).sub
 _dictionary = re.compile(rf'\{{{SPACE}(?:"[^"\n]*"|({IDENT})){SPACE}([=,}}:]|\Z)?', re.ASCII).match
 _region_start = re.compile(
     rf"""\{{{SPACE}(?: [\^] | {RESULTS}{SPACE}={SPACE} | "[^"\n]*+"{SPACE}\( | ({IDENT}) | [\#!]{IDENT}{SPACE}= )""",
@@ -111,6 +127,10 @@ _location = re.compile(rf"{SPACE}loc{SPACE}\(", re.ASCII).match
 _CUSTOM, _GENERIC_FORM, _TOP = range(3)
 
 
+class _Careful(Exception):
+    """An operation goes on after its line where that was not foreseen: read again without the shortest way."""
+
+
 _CLOSES = frozenset(")]}>")
 _GOES_ON = frozenset([",", ":", "->", "=>", "="])
 """After these an operation is not over."""
@@ -124,17 +144,18 @@ class _Frame:
         "outer_pending", "region", "start", "successors", "template", "terminator", "text", "undo", "uses",
     )  # fmt: skip
 
-    def __init__(self, op: Op, form: int, start: int, dialect: str) -> None:
+    def __init__(self, op: Op, form: int, start: int) -> None:
         self.op = op
         self.form = form
         self.start = start
         """Where the operation starts, for messages."""
-        self.dialect = dialect
+        self.dialect = "builtin"
         """What a name without a dialect belongs to inside."""
         self.more: tuple[str, str] | None = None
         """Written results: the first name, and the rest."""
-        self.template = ""
-        self.text = ""
+        self.template: list[str] = []
+        """Pieces of what is written, values as `%`."""
+        self.text: list[str] = []
         self.uses: list[int] = []
         self.arguments: list[tuple[str, str]] = []
         """Name and type of the entry block's arguments that the operation's own syntax gives."""
@@ -153,7 +174,8 @@ class _Frame:
 
 
 class _Reader:
-    def __init__(self, text: str, path: str) -> None:
+    def __init__(self, text: str, path: str, *, careful: bool = False) -> None:
+        self.careful = careful
         self.text = text
         self.program = Program(text, path)
         self.names: dict[str, int] = {}
@@ -164,12 +186,20 @@ class _Reader:
         self.defs = self.program.value_defs
         self.aliases: dict[str, str] = {}
         self.alias_cache: dict[str, str] = {}
-        root = _Frame(self.program.root, _TOP, 0, "builtin")
+        root = _Frame(self.program.root, _TOP, 0)
         root.region = Region(root.op)
         root.op.regions = [root.region]
         root.block = Block(root.region)
         root.region.blocks.append(root.block)
         root.isolated = True
+        self.last: Op | None = None
+        """The operation of the line before, if it could still go on on this line."""
+        self.final: Op | None = None
+        """An operation that cannot be taken back."""
+        self.awaits: Op | None = None
+        """The last operation that awaits values."""
+        self.mark = 0
+        """The first value that it awaits."""
         self.stack = [root]
         self.frame = root
 
@@ -222,6 +252,9 @@ class _Reader:
 
     def define_results(self, op: Op, first: str, more: str, types: tuple[str, ...], position: int) -> None:
         """The results `first more =` of an operation, e.g. ("%a", ":2, %b")."""
+        if not more:
+            op.results = [self.define(first, types[0] if len(types) == 1 else "", op, position)]
+            return
         packs = [(match[1], int(match[2]) if match[2] else 1) for match in _result(first + more)]
         total = sum(count for _, count in packs)
         if len(types) != total:
@@ -259,107 +292,270 @@ class _Reader:
     def run(self) -> Program:
         text = self.text
         size = len(text)
-        match_statement = _STATEMENT.match
+        match_line = _FAST.match
+        careful = self.careful
+        split_values = _split_values
+        forms = FORMS
         types, defs = self.types, self.defs
         names, pending = self.names, self.pending
         frame = self.frame
         block = frame.block
         ops = block.ops
-        dialect = frame.dialect
-        new_op = Op
         position = 0
         while True:
-            match = match_statement(text, position)
-            done = False
+            match = None if careful else match_line(text, position)
             if match is not None:
                 kind = match.lastindex
-                if kind == _REST:
-                    first, more, name, rest = match.group(1, 2, 3, 4)
-                    if "." not in name:
-                        name = self.full_name(name, named=first is not None)
-                    if name is not None:
-                        if " loc(" in rest:
-                            rest = _locations("", rest)
-                        parts = _values(rest)
-                        form = form_of(name, "%".join(parts[::2]))
-                        if form.whole:
-                            start = match.start(_NAME) if first is None else match.start(_FIRST)
-                            op = new_op(name, rest, start, block)
-                            try:
-                                op.operands = [names[value] for value in parts[1::2]]
-                            except KeyError:
-                                op.operands = [self.use(value, start) for value in parts[1::2]]
-                            if form.aliases:
-                                self.check_aliases(form.aliases, start)
-                            if form.successors:
-                                self.succeed(op, form.successors, start)
-                            if form.kept >= 0:
-                                _list_once(op, form.kept)
-                            if first is not None:
-                                if more or pending or first in names:
-                                    self.define_results(
-                                        op, first, more, form.results if more else (form.result,), start
-                                    )
-                                else:
-                                    value = len(types)
-                                    names[first] = value
-                                    types.append(form.result)
-                                    defs.append(op)
-                                    op.results = [value]
-                            elif form.unnamed:
-                                self.add_results(op, form.unnamed)
-                            ops.append(op)
-                            position = match.end()
-                            done = True
-                elif kind == _CLOSE and frame.form == _CUSTOM:
-                    start = match.start(_CLOSE)
-                    closed = self.close_region(start)
-                    self.finish_custom(closed, start)
-                    position = match.end()
-                    done = True
-                elif kind == _OPENS:
-                    first, more, name, rest = match.group(1, 2, 3, 4)
-                    if "." not in name:
-                        name = self.full_name(name, named=first is not None)
-                    if name is not None:
-                        if " loc(" in rest:
-                            rest = _locations("", rest)
-                        parts = _values(rest)
-                        template = "%".join(parts[::2])
-                        form = form_of(name, template + "{")
-                        if form.whole:
-                            start = match.start(_NAME) if first is None else match.start(_FIRST)
-                            opened = _Frame(new_op(name, rest, start, block), _CUSTOM, start, dialect)
-                            if first is not None:
-                                opened.more = (first, more)
-                            if form.aliases:
-                                self.check_aliases(form.aliases, start)
-                            opened.template = template
-                            opened.text = rest
-                            self.take_slots(opened, parts[1::2], form.slots, start)
-                            self.open_region(opened, match.end())
-                            position = match.end()
-                            done = True
-                elif kind in (_LABEL, _PARAMS):
-                    position = self.read_simple_label(match)
-                    done = position >= 0
-                    if not done:
-                        position = match.start(_LABEL) - 1
-                elif kind != _CLOSE:
-                    position = self.read_simple_generic(match)
-                    done = True
-            if not done:
+                if kind == _F_REST:
+                    first, name, rest = match.group(1, 2, 3)
+                elif kind == _F_BARE_REST:
+                    first = None
+                    name, rest = match.group(8, 9)
+                elif kind == _F_CLOSE:
+                    if frame.form == _CUSTOM:
+                        start = match.end() - 2
+                        self.finish_custom(self.close_region(start), start)
+                        self.last = None
+                        position = match.end()
+                        frame = self.frame
+                        block = frame.block
+                        ops = block.ops
+                        names, pending = self.names, self.pending
+                        continue
+                    name = ""
+                elif kind == _F_OPENS or kind == _F_BARE_OPENS:
+                    first, name, rest = match.group(1, 2, 3) if kind == _F_OPENS else (None, *match.group(8, 9))
+                    start = match.start(_F_FIRST) if kind == _F_OPENS else match.start(_F_BARE)
+                    if self.open_line(first, "", name, rest, start, match.end()):
+                        position = match.end()
+                        frame = self.frame
+                        block = frame.block
+                        ops = block.ops
+                        names, pending = self.names, self.pending
+                        continue
+                    name = ""
+                else:
+                    done = self.read_quoted(match)
+                    if done >= 0:
+                        position = done
+                        frame = self.frame
+                        block = frame.block
+                        ops = block.ops
+                        names, pending = self.names, self.pending
+                        continue
+                    name = ""
+                if name and "." not in name:
+                    name = self.full_name(name, named=first is not None) or ""
+                if name:
+                    if " loc(" in rest:
+                        rest = _locations("", rest)
+                    parts = split_values(rest)
+                    template = "%".join(parts[::2])
+                    form = forms.get(name + template)
+                    if form is None:
+                        form = form_of(name, template)
+                    if form.whole:
+                        op = Op(name, rest, match.start(_F_BARE) if first is None else match.start(_F_FIRST), block)
+                        try:
+                            op.operands = [names[value] for value in parts[1::2]]
+                        except KeyError:
+                            if _odd_value(rest):
+                                position = self.read_slowly(self.after_space(position))
+                                continue
+                            self.awaits = op
+                            self.mark = len(types)
+                            op.operands = [self.use(value, op.offset) for value in parts[1::2]]
+                        if form.special:
+                            self.finish_special(op, form)
+                        if first is not None:
+                            if pending or first in names or ":" in first:
+                                self.define_named(op, first, form.results, form.result)
+                            else:
+                                op.results = [len(types)]
+                                names[first] = len(types)
+                                types.append(form.result)
+                                defs.append(op)
+                        elif form.unnamed:
+                            self.add_results(op, form.unnamed)
+                        ops.append(op)
+                        self.last = op
+                        position = match.end()
+                        continue
+            done = self.read_line(position)
+            if done < 0:
                 position = self.after_space(position)
                 if position >= size:
                     break
-                position = self.read_slowly(position)
+                done = self.read_slowly(position)
+                self.last = None
+            position = done
             frame = self.frame
-            if frame.block is not block or names is not self.names:
-                block = frame.block
-                ops = block.ops
-                dialect = frame.dialect
-                names, pending = self.names, self.pending
+            block = frame.block
+            ops = block.ops
+            names, pending = self.names, self.pending
         return self.finish()
+
+    def finish_special(self, op: Op, form: Form) -> None:
+        """Aliases, successors, affine subscripts."""
+        if form.aliases:
+            self.check_aliases(form.aliases, op.offset)
+        if form.successors:
+            self.succeed(op, form.successors, op.offset)
+        if form.kept >= 0:
+            _list_once(op, form.kept)
+
+    def define_named(self, op: Op, written: str, types: tuple[str, ...], last: str) -> None:
+        """Results of a line `%r:2 = ...` or of one that something above awaits."""
+        if self.pending:
+            self.final = op
+        if ":" in written:
+            first, _, pack = written.partition(":")
+            if not pack.isdigit():
+                raise Unreadable(f"expected a result, found '{written}'", op.offset)
+            self.define_results(op, first, ":" + pack, types, op.offset)
+        else:
+            self.define_results(op, written, "", (last,), op.offset)
+
+    def open_line(self, first: str | None, more: str, name: str, rest: str, start: int, inside: int) -> bool:
+        """An operation whose line ends with the `{` of its region; False where it must be read token by token."""
+        if "." not in name:
+            name = self.full_name(name, named=first is not None) or ""
+            if not name:
+                return False
+        if " loc(" in rest:
+            rest = _locations("", rest)
+        parts = _split_values(rest)
+        template = "%".join(parts[::2])
+        form = FORMS.get(name + template + "{") or form_of(name, template + "{")
+        if not form.whole or _odd_value(rest):
+            return False
+        frame = _Frame(Op(name, rest, start, self.frame.block), _CUSTOM, start)
+        if first is not None:
+            if not more and ":" in first:
+                first, colon, more = first.partition(":")
+                more = colon + more
+            frame.more = (first, more)
+        if form.aliases:
+            self.check_aliases(form.aliases, start)
+        frame.template.append(template)
+        frame.text.append(rest)
+        self.take_slots(frame, parts[1::2], form.slots, start)
+        self.open_region(frame, inside)
+        self.last = None
+        return True
+
+    def read_line(self, position: int) -> int:
+        """A line of a less common kind; -1 where it must be read token by token."""
+        match = _LINE.match(self.text, position)
+        if match is None:
+            return -1
+        kind = match.lastindex
+        if kind == _REST or kind == _OPENS:
+            first, more, name, rest = match.group(1, 2, 3, 4)
+            start = match.start(_NAME) if first is None else match.start(_FIRST)
+            if kind == _OPENS:
+                return match.end() if self.open_line(first, more, name, rest, start, match.end()) else -1
+            if "." not in name:
+                name = self.full_name(name, named=first is not None)
+                if name is None:
+                    return -1
+            if " loc(" in rest:
+                rest = _locations("", rest)
+            rest = rest.rstrip()
+            if _odd_value(rest):
+                return -1
+            parts = _split_values(rest)
+            form = form_of(name, "%".join(parts[::2]))
+            if not form.whole:
+                return -1
+            op = Op(name, rest, start, self.frame.block)
+            op.operands = [self.use(value, start) for value in parts[1::2]]
+            if form.special:
+                self.finish_special(op, form)
+            if first is not None:
+                self.define_results(op, first, more, form.results if more else (form.result,), start)
+            elif form.unnamed:
+                self.add_results(op, form.unnamed)
+            self.frame.block.ops.append(op)
+            self.last = None
+            return match.end()
+        if kind == _CLOSE:
+            if self.frame.form != _CUSTOM:
+                return -1
+            start = match.start(_CLOSE)
+            self.finish_custom(self.close_region(start), start)
+            self.last = None
+            return match.end()
+        self.last = None
+        return self.read_simple_label(match)
+
+    def read_quoted(self, match: re.Match[str]) -> int:
+        """A line of an operation in generic syntax, or the line after its regions; -1 where it must be read slowly."""
+        frame = self.frame
+        kind = match.lastindex
+        if kind == _F_END:
+            if frame.form != _GENERIC_FORM:
+                return -1
+            rest = match[_F_END]
+            form = generic_form_of(rest)
+            if form is None or form.opens or form.takes != len(frame.uses):
+                return -1
+            start = frame.start
+            frame = self.close_region(match.end())
+            op = frame.op
+            op.text = "".join([*frame.text, "{})", form.text])
+            op.operands = frame.uses
+            first, more = frame.more if frame.more is not None else (None, "")
+        else:
+            if kind == _F_AFTER:
+                first, name, args, rest = match.group(1, 5, 6, 7)
+                start = match.start(1)
+            else:
+                first = None
+                name, args, rest = match.group(12, 13, 14)
+                start = match.start(_F_BARE_QUOTED) - 1
+            more = ""
+            form = generic_form_of(rest)
+            if form is None:
+                return -1
+            if first is not None and ":" in first:
+                first, colon, more = first.partition(":")
+                more = colon + more
+            op = Op(name, f"({args}){form.text}", start, frame.block)
+            operands: list[int] = []
+            if args:
+                names = self.names
+                written = args.split(", ")
+                try:
+                    operands = [names[value] for value in written]
+                except KeyError:
+                    written = _find_values(args)
+                    if not _is_value_list(args):
+                        return -1
+                    operands = [self.use(value, start) for value in written]
+            if not form.opens:
+                if len(operands) != form.takes:
+                    return -1
+            op.operands = operands
+            if form.aliases:
+                self.check_aliases(form.aliases, start)
+            if form.successors:
+                self.succeed(op, form.successors, start)
+            if form.opens:
+                opened = _Frame(op, _GENERIC_FORM, start)
+                opened.uses = operands
+                opened.text.append(op.text)
+                if first is not None:
+                    opened.more = (first, more)
+                self.open_region(opened, match.end())
+                self.last = None
+                return match.end()
+        if kind == _F_END and form.aliases:
+            self.check_aliases(form.aliases, start)
+        self.finish_generic(op, first, more, form.gives, start)
+        self.last = op
+        self.final = op
+        return match.end()
 
     def finish(self) -> Program:
         """The end of the text: everything is closed and defined, and a lone written module is the root."""
@@ -503,8 +699,10 @@ class _Reader:
     def finish_custom(self, frame: _Frame, position: int) -> None:
         """The last region of an operation in custom syntax is closed and nothing follows."""
         op = frame.op
-        template = frame.template + "{}"
-        op.text = frame.text + "{}"
+        frame.template.append("{}")
+        frame.text.append("{}")
+        template = "".join(frame.template)
+        op.text = "".join(frame.text)
         op.operands = frame.uses
         if frame.more is not None:
             form = form_of(op.name, template)
@@ -580,51 +778,11 @@ class _Reader:
         frame.block = block
         block.args = [self.define(name, written, block, position) for name, written in arguments]
 
-    def read_simple_generic(self, match: re.Match[str]) -> int:
-        """`%0 = "a.b"(%x) {k = 1} : (f32) -> f32` on one line."""
-        first, more, name, args, attributes = match.group(_FIRST, _MORE, _GENERIC, _ARGS, _ATTRS)
-        start = match.start(_FIRST) if first is not None else match.start(_GENERIC) - 1
-        if (
-            "%" in attributes
-            or attributes.count("[") != attributes.count("]")
-            or attributes.count("<") != attributes.count(">")
-        ):
-            return self.read_slowly(start)
-        takes = split_types(match[_TAKES])
-        gives = match[_GIVES]
-        types = split_types(gives) if gives is not None else (match[_GIVE],)
-        operands = _find_values(args)
-        if (
-            len(takes) != len(operands)
-            or args.count(",") != max(len(operands) - 1, 0)
-            or (types[0:1] and types[0].count("<") != types[0].count(">"))
-        ):
-            return self.read_slowly(start)
-        frame = self.frame
-        op = Op(
-            name,
-            self.text[
-                match.end(_GENERIC) + 1 : match.start(_LOC)
-                if match[_LOC]
-                else match.end(match.lastindex or 0) + (gives is not None)
-            ],
-            start,
-            frame.block,
-        )
-        op.operands = [self.use(value, start) for value in operands]
-        if "#" in attributes or "!" in attributes or "!" in match[_TAKES]:
-            self.check_text(attributes, start)
-        if "^" in attributes:
-            labels = attributes[attributes.index("[") + 1 : attributes.index("]")].split(",")
-            self.succeed(op, tuple(label.strip()[1:] for label in labels), start)
-        self.finish_generic(op, first, more, types, start)
-        return match.end()
-
     def finish_generic(self, op: Op, first: str | None, more: str, types: tuple[str, ...], start: int) -> None:
         if first is not None:
-            packs = [int(found[2] or 1) for found in _result(first + more)]
-            if sum(packs) != len(types):
-                raise Unreadable(f"'{op.name}' has {len(types)} results, but {sum(packs)} are named", start)
+            packs = sum(int(found[2] or 1) for found in _result(first + more)) if more else 1
+            if packs != len(types):
+                raise Unreadable(f"'{op.name}' has {len(types)} results, but {packs} are named", start)
             self.define_results(op, first, more, types, start)
         else:
             self.add_results(op, types)
@@ -636,6 +794,11 @@ class _Reader:
         """Read what starts at `position` (not white space), up to its end or into its first region."""
         text = self.text
         char = text[position]
+        if self.last is not None and char == "l" and (location := _location(text, position)):
+            return balanced_end(text, location.end() - 1)
+        if self.last is not None and char not in "}^" and not self.is_operation_start(position, True):
+            position = self.take_back(self.last)
+            char = text[position]
         if char == "}":
             if self.frame.form == _TOP:
                 raise Unreadable("unbalanced '}'", position, "No region is open here.")
@@ -673,10 +836,27 @@ class _Reader:
                 )
         if name is None or name.endswith("."):
             raise Unreadable(f"expected an operation, found {self.shown(position)}", position)
-        frame = _Frame(Op(name, "", start, self.frame.block), _CUSTOM, start, "")
+        frame = _Frame(Op(name, "", start, self.frame.block), _CUSTOM, start)
         if first is not None:
             frame.more = (first, more)
         return self.go_on_custom(frame, word.end(), after_region=False)
+
+    def take_back(self, op: Op) -> int:
+        """Forget the operation of the last line, which goes on after the line; where it starts."""
+        if self.final is op:
+            raise _Careful
+        self.last = None
+        self.frame.block.ops.pop()
+        names, types = self.names, self.types
+        results = set(op.results)
+        while names and next(reversed(names.values())) in results:
+            names.popitem()
+        mark = self.mark if self.awaits is op else len(types) - len(results)
+        for name in [name for name, value in self.pending.items() if value >= mark]:
+            del self.pending[name]
+        del types[mark:]
+        del self.defs[mark:]
+        return op.offset
 
     def after_space(self, position: int) -> int:
         """The next position that is neither white space nor comment."""
@@ -892,8 +1072,8 @@ class _Reader:
             )
         self.add_segment(frame, pieces, template, written, aliases, segment, opens=False)
         op = frame.op
-        form = form_of(op.name, frame.template)
-        op.text = frame.text
+        form = form_of(op.name, "".join(frame.template))
+        op.text = "".join(frame.text).rstrip()
         op.operands = frame.uses
         if form.declares:
             written = []
@@ -913,7 +1093,7 @@ class _Reader:
 
     def check_end(self, op: Op, frame: _Frame, position: int) -> None:
         """An operation does not end in the middle of something."""
-        tail = frame.template.rstrip()
+        tail = frame.template[-1].rstrip()
         if tail.endswith((",", ":", "->", "=")):
             raise Unreadable(f"'{op.name}' ends after '{tail[-1]}'", max(min(position, len(self.text)) - 1, 0))
 
@@ -969,10 +1149,8 @@ class _Reader:
     ) -> None:
         """Take over what stands between two regions: text, uses, and arguments of the next region."""
         segment = "".join(template)
-        frame.text += "".join(pieces)
-        if not opens:
-            frame.text = frame.text.rstrip()
-        frame.template += segment
+        frame.text.extend(pieces)
+        frame.template.append(segment)
         if aliases:
             self.check_aliases(tuple(aliases), position)
         if opens:
@@ -988,34 +1166,36 @@ class _Reader:
         match = _quoted_op(text, position)
         if not match:
             raise Unreadable("expected `(` after the name of an operation in quotes", position)
-        frame = _Frame(Op(match[1], "", start, self.frame.block), _GENERIC_FORM, start, "")
+        frame = _Frame(Op(match[1], "", start, self.frame.block), _GENERIC_FORM, start)
         if first is not None:
             frame.more = (first, more)
         end = balanced_end(text, match.end() - 1)
         operands = text[match.end() : end - 1]
         names = _find_values(operands)
-        if re.sub(rf"{VALUE}(?:#\d+)?|{SPACE}", "", operands, flags=re.ASCII) != "," * max(len(names) - 1, 0):
+        if not _is_value_list(operands):
             raise Unreadable(f"the operands of '{match[1]}' are not a list of values", match.end())
         frame.uses = [self.use(name, match.end()) for name in names]
-        frame.text = text[match.end() - 1 : end]
+        frame.text = [text[match.end() - 1 : end]]
         position = self.after_space(end)
         if text.startswith("[", position):
             end = balanced_end(text, position)
-            labels = [label.strip() for label in text[position + 1 : end - 1].split(",")]
-            self.succeed(frame.op, tuple(label.partition("(")[0][1:] for label in labels if label), position)
-            frame.text += text[position:end]
+            labels = successors_of(text[position:end])
+            if labels is None:
+                raise Unreadable(f"the successors of '{match[1]}' are not a list of labels", position)
+            self.succeed(frame.op, labels, position)
+            frame.text.append(text[position:end])
             position = self.after_space(end)
         if text.startswith("<", position):
             end = balanced_end(text, position)
             part = self.plain_group(position, end)
             self.check_text(part, position)
-            frame.text += " " + part
+            frame.text.append(" " + part)
             position = self.after_space(end)
         if text.startswith("(", position):
             inside = self.after_space(position + 1)
             if not text.startswith("{", inside):
                 raise Unreadable(f"expected a region of '{match[1]}'", inside)
-            frame.text += " ("
+            frame.text.append(" (")
             self.open_region(frame, inside + 1)
             return inside + 1
         return self.end_generic(frame, position)
@@ -1023,18 +1203,18 @@ class _Reader:
     def go_on_generic(self, frame: _Frame, position: int) -> int:
         """After a region of an operation in generic syntax: its next region, or its end."""
         text = self.text
-        frame.text += "{}"
+        frame.text.append("{}")
         position = self.after_space(position)
         if text.startswith(",", position):
             position = self.after_space(position + 1)
             if not text.startswith("{", position):
                 raise Unreadable(f"expected a region of '{frame.op.name}'", position)
-            frame.text += ", "
+            frame.text.append(", ")
             self.open_region(frame, position + 1)
             return position + 1
         if not text.startswith(")", position):
             raise Unreadable(f"expected ')' after the regions of '{frame.op.name}'", position)
-        frame.text += ")"
+        frame.text.append(")")
         return self.end_generic(frame, skip_space(text, position + 1).end())
 
     def end_generic(self, frame: _Frame, position: int) -> int:
@@ -1045,7 +1225,7 @@ class _Reader:
             end = balanced_end(text, position)
             part = self.plain_group(position, end)
             self.check_text(part, position)
-            frame.text += " " + part
+            frame.text.append(" " + part)
             position = self.after_space(end)
         if not text.startswith(":", position):
             raise Unreadable(f"expected ':' and the type of '{op.name}', found {self.shown(position)}", position)
@@ -1064,17 +1244,17 @@ class _Reader:
             end = balanced_end(text, position)
             after = self.after_space(end)
             if text.startswith("->", after):  # one result, itself a function type
-                end = self.type_end(position)
+                end = type_end(text, position)
                 gives: tuple[str, ...] = (normalized(self.plain_group(gives_at, end)),)
             else:
                 gives = split_types(self.plain_group(gives_at, end)[1:-1])
         else:
-            end = self.type_end(position)
+            end = type_end(text, position)
             gives = (normalized(self.plain_group(gives_at, end)),)
         if len(takes) != len(frame.uses):
             raise Unreadable(f"'{op.name}' has {len(frame.uses)} operands and {len(takes)} operand types", start)
         self.check_text(self.plain_group(start, end), start)
-        op.text = frame.text + " : " + self.plain_group(start, end)
+        op.text = "".join([*frame.text, " : ", self.plain_group(start, end)])
         op.operands = frame.uses
         location = _location(text, end)
         if location:
@@ -1082,30 +1262,6 @@ class _Reader:
         first, more = frame.more if frame.more is not None else (None, "")
         self.finish_generic(op, first, more, gives, frame.start)
         return end
-
-    def type_end(self, position: int) -> int:
-        """The position after one type."""
-        text = self.text
-        while True:
-            if text.startswith("(", position):
-                end = balanced_end(text, position)
-                after = self.after_space(end)
-                if not text.startswith("->", after):
-                    raise Unreadable("expected '->' in a function type", after)
-                position = self.after_space(after + 2)
-                if text.startswith("(", position):
-                    end = balanced_end(text, position)
-                    after = self.after_space(end)
-                    if not text.startswith("->", after):
-                        return end
-                continue
-            token = TOKEN.match(text, position)
-            if token is None or token.lastgroup not in ("word", "prefixed"):
-                raise Unreadable(f"expected a type, found {self.shown(position)}", position)
-            end = token.end()
-            if text.startswith("<", end):
-                return dialect_body_end(text, end) if token.lastgroup == "prefixed" else balanced_end(text, end)
-            return end
 
     def read_label(self, position: int) -> int:
         """A block label with arguments that span lines or hold brackets."""
@@ -1126,7 +1282,7 @@ class _Reader:
                 if not text.startswith(":", here):
                     raise Unreadable("expected ':' and the type of a block argument", here)
                 here = self.after_space(here + 1)
-                stop = self.type_end(here)
+                stop = type_end(text, here)
                 arguments.append((value[0], normalized(self.plain_group(here, stop))))
                 location = _location(text, stop)
                 if location:
@@ -1205,17 +1361,9 @@ class _Reader:
                 raise Unreadable(f"undefined alias '{name}'", position, f"Define it above: `{name} = ...`.")
 
     def check_text(self, text: str, position: int) -> None:
-        """Every alias used in an attribute or a type is defined; strings and bodies of dialect types are not looked at."""
-        if ("#" in text or "!" in text) and any(name not in self.aliases for name in _alias_use.findall(text)):
-            used = lexer_tokens(text)
-            self.check_aliases(
-                tuple(
-                    token
-                    for (kind, token), (after, _) in pairwise([*used, ("", "")])
-                    if kind == "prefixed" and "." not in token and after != "body"
-                ),
-                position,
-            )
+        """Every alias used in an attribute or a type is defined."""
+        if ("#" in text or "!" in text) and any(name not in self.aliases for name in alias_uses(text)):
+            self.check_aliases(aliases_in(text), position)
 
     def expanded(self, text: str) -> str:
         """The text with aliases replaced by what they stand for."""
@@ -1230,7 +1378,7 @@ class _Reader:
                 table = program.attribute_aliases if name[0] == "#" else program.type_aliases
                 return table.get(name, name)
 
-            known = self.alias_cache[text] = _alias_use.sub(replacement, text)
+            known = self.alias_cache[text] = _alias_use(replacement, text)
         return known
 
     def expand_types(self) -> None:
@@ -1301,7 +1449,10 @@ def read(source: object, *, path: str = "<text>") -> Program:
     if collecting:
         gc.disable()
     try:
-        return _Reader(text, path).run()
+        try:
+            return _Reader(text, path).run()
+        except _Careful:
+            return _Reader(text, path, careful=True).run()
     except Unreadable as failure:
         raise error_at(failure, text, path) from None
     finally:
