@@ -41,7 +41,7 @@ class ReadError(IrgaugeError):
     def one_line(self) -> str:
         """Everything but the caret on one line: `path:line:col: message; at: source line; hint`."""
         where = f"{self.path}:{self.line}:{self.column}" if self.line else self.path
-        near = " ".join(self.source_line.split())
+        near = "".join(c if c.isprintable() else "." for c in " ".join(self.source_line.split()))
         near = near if len(near) <= 80 else near[:77] + "..."
         return "; ".join(part for part in (f"{where}: {self.message}", near and f"at: {near}", self.hint) if part)
 
