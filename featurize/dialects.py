@@ -1,13 +1,11 @@
-"""Facts about known operations that the text of a program leaves out. Everything else in the reader knows no dialect."""
+"""What the text of a program leaves out about known operations. Everything else in the reader knows no dialect."""
 
 from __future__ import annotations
 
 DEFAULT_DIALECT = {"builtin.module": "builtin", "func.func": "func"}
 """Inside these operations a name without a dialect belongs to this one."""
 
-OWN_DEFAULT = frozenset(
-    ["handshake", "cuda_tile", "spirv", "emitc", "ml_program", "pdl", "tt", "test", "wasmssa"]
-)
+OWN_DEFAULT = frozenset(["handshake", "cuda_tile", "spirv", "emitc", "ml_program", "pdl", "tt", "test", "wasmssa"])
 """Dialects whose operations with regions make themselves the default inside."""
 
 BARE_NAMES = {
@@ -40,7 +38,8 @@ NOT_OPERATIONS = frozenset(
      "cond", "workgroup", "private", "kernel", "permutation", "dimensions", "min", "max", "symbol", "true", "false",
      "dense", "affine_map", "affine_set", "dense_resource", "array", "sparse", "unit", "f32", "f64", "f16", "bf16",
      "index", "none", "tensor", "memref", "vector", "tuple", "complex", "weak", "strong", "uses", "requires", "with",
-     "on", "as", "of", "by", "at", "producing", "threads", "blocks", "clusters", "no_inline", "unordered", "offset", "strides", "sizes"]
+     "on", "as", "of", "by", "at", "producing", "threads", "blocks", "clusters", "no_inline", "unordered",
+     "offset", "strides", "sizes"]
 )  # fmt: skip
 """Words that go on with an operation when they stand at the start of a line."""
 
@@ -97,11 +96,19 @@ INDEX_RESULT = frozenset(
      "index.ceildivu", "index.floordivs", "index.shl", "index.shrs", "index.shru", "index.and", "index.or",
      "index.xor", "memref.extract_aligned_pointer_as_index", "flow.dispatch.workgroup.id",
      "flow.dispatch.workgroup.count", "flow.dispatch.workgroup.size", "hal.interface.workgroup.id",
-     "hal.interface.workgroup.count", "hal.interface.workgroup.size", "affine.linearize_index"]
+     "hal.interface.workgroup.count", "hal.interface.workgroup.size", "affine.linearize_index", "async.add_to_group",
+     "index.sizeof"]
 )  # fmt: skip
 
 ELEMENT_RESULT = frozenset(
-    ["llvm.extractelement", "memref.load", "affine.load", "tensor.extract", "memref.generic_atomic_rmw", "vector.extractelement"]
+    [
+        "llvm.extractelement",
+        "memref.load",
+        "affine.load",
+        "tensor.extract",
+        "memref.generic_atomic_rmw",
+        "vector.extractelement",
+    ]
 )
 """The result is an element of the first type written."""
 

@@ -14,8 +14,8 @@ def facts(program: Program, *, implied: bool = False) -> dict[str, object]:
 
     `num_ops` and `op_counts` are of the written text; with `implied`, operations that the text leaves out count too.
     Every other field is as in the generic print: blocks and block arguments of regions, sums of results, operands and
-    successors, the longest loop nest, and sizes of shaped values (results and block arguments of memref, tensor or vector
-    type). `static_elements_max` is None where no shaped value has a static size.
+    successors, the longest loop nest, and sizes of shaped values (results and block arguments of memref, tensor or
+    vector type). `static_elements_max` is None where no shaped value has a static size.
     """
     counts: Counter[str] = Counter()
     left_out: Counter[str] = Counter()

@@ -40,7 +40,7 @@ TOKEN = re.compile(
     | (?P<open>[(\[{{<])
     | (?P<close>[)\]}}>])
     | (?P<string>")
-    | (?P<punct>[:,=+\-*?|/]|::|\.\.\.|[#!^@.;&~'`$%])
+    | (?P<punct>::|\.\.\.|[:,=+\-*?|/])
     """,
     re.ASCII | re.VERBOSE,
 )

@@ -6,7 +6,16 @@ templates (`arith.addf` ` %, % : f32`), so the analysis here runs once for each 
 
 from __future__ import annotations
 
-from .dialects import ALWAYS_ONE_RESULT, ELEMENT_RESULT, FUNCTION_VALUE, INDEX_RESULT, LOOPS, ONE_RESULT, REGION_ENDS, USE_KEYWORDS
+from .dialects import (
+    ALWAYS_ONE_RESULT,
+    ELEMENT_RESULT,
+    FUNCTION_VALUE,
+    INDEX_RESULT,
+    LOOPS,
+    ONE_RESULT,
+    REGION_ENDS,
+    USE_KEYWORDS,
+)
 from .lexer import CLOSER, TOKEN, Unreadable, dialect_body_end, string_end
 from .types import parse_type, split_types, with_element
 
@@ -22,7 +31,19 @@ Slot = tuple[int, str]
 class Form:
     """What a template says."""
 
-    __slots__ = ("aliases", "declares", "kept", "plain", "result", "results", "slots", "special", "successors", "unnamed", "whole")
+    __slots__ = (
+        "aliases",
+        "declares",
+        "kept",
+        "plain",
+        "result",
+        "results",
+        "slots",
+        "special",
+        "successors",
+        "unnamed",
+        "whole",
+    )
 
     def __init__(self) -> None:
         self.whole = False
@@ -64,6 +85,13 @@ def _lex(template: str) -> list[_Token] | None:
     size = len(template)
     spaced = False
     while pos < size:
+        if template[pos] == "%":
+            out.append(_Token("slot", "%", spaced))
+            spaced = False
+            pos += 1
+            if pos < size and (template[pos].isalnum() or template[pos] in "_$.-"):
+                return None
+            continue
         match = TOKEN.match(template, pos)
         if match is None:
             return None
@@ -73,8 +101,6 @@ def _lex(template: str) -> list[_Token] | None:
             spaced = True
             pos = end
             continue
-        if kind == "value":
-            return None
         try:
             if kind == "string":
                 end = string_end(template, pos)
@@ -172,7 +198,9 @@ def _result_types(name: str, tokens: list[_Token], top: list[int]) -> tuple[str,
     colon = arrow = -1
     for k in top:
         token = tokens[k]
-        if (token.text == "{" and k > max(colon, arrow) >= 0 and end == len(tokens)) or (token.kind == "word" and token.text in _STOPS and end == len(tokens)):
+        if (token.text == "{" and k > max(colon, arrow) >= 0 and end == len(tokens)) or (
+            token.kind == "word" and token.text in _STOPS and end == len(tokens)
+        ):
             end = k
         elif token.text == ":" and k < end:
             colon = k
@@ -401,6 +429,7 @@ _SPECIAL = {
     "math.isnormal": _compared, "complex.eq": _compared, "complex.neq": _compared,
     "arith.constant": _constant, "index.constant": lambda *_: ("index",), "index.bool.constant": lambda *_: ("i1",),
     "scf.for": _carried, "scf.if": _carried, "scf.parallel": _carried, "scf.forall": _carried,
+    "scf.index_switch": _carried,
     "affine.for": _carried, "affine.if": _carried, "affine.parallel": _carried,
     "math.fpowi": _first_type, "gpu.shuffle": _value_and_bit, "nvgpu.device_async_copy": _copy_token,
     "nvgpu.device_async_create_group": _copy_token, "llvm.shufflevector": _shuffled,
@@ -466,8 +495,22 @@ def _slots(name: str, tokens: list[_Token]) -> tuple[Slot, ...]:
 
 
 _FUNCTIONS = frozenset(
-    ["func", "module", "entry", "kernel", "program", "class", "component", "machine", "define", "model", "named_sequence"]
+    [
+        "func",
+        "module",
+        "entry",
+        "kernel",
+        "program",
+        "class",
+        "component",
+        "machine",
+        "define",
+        "model",
+        "named_sequence",
+    ]
 )
+
+
 def _unnamed(name: str, form: Form, tokens: list[_Token], top: list[int]) -> tuple[str, ...]:
     """Types of results that are not named: of operations that always have one, and of those that write an arrow."""
     last = name.rpartition(".")[2].rpartition("$")[2]
@@ -531,16 +574,14 @@ def analyse(name: str, template: str) -> Form:
     top = _top(tokens)
     form.whole = _one_statement(tokens, top, opens) and not (tokens and tokens[-1].text in (",", ":", "->", "=>", "="))
     form.aliases = tuple(
-        token.text
-        for k, token in enumerate(tokens)
-        if token.kind == "prefixed" and "." not in token.text
+        token.text for k, token in enumerate(tokens) if token.kind == "prefixed" and "." not in token.text
     )
     form.successors = tuple(token.text[1:] for token in tokens if token.kind == "label")
     if opens:
         form.slots = _slots(name, tokens)
         form.plain = all(slot is USE for slot in form.slots)
         return form
-    form.results = _result_types(name, tokens, top)
+    form.results = tuple("" if "%" in text else text for text in _result_types(name, tokens, top))
     form.result = form.results[-1] if form.results else ""
     form.unnamed = _unnamed(name, form, tokens, top)
     if "%" in template and name.rpartition(".")[2].rpartition("$")[2] in _DECLARED:

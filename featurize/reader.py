@@ -100,9 +100,7 @@ _split_values = re.compile(r"(%[\w$.\-#]++)", re.ASCII).split
 _odd_value = re.compile(r"%\d++[A-Za-z_$.\-]", re.ASCII).search
 _values = re.compile(rf"({VALUE}(?:\#\d++)?+)", re.ASCII).split
 _find_values = re.compile(rf"{VALUE}(?:\#\d++)?+", re.ASCII).findall
-_is_value_list = re.compile(
-    rf"{SPACE}(?:{VALUE}(?:\#\d++)?+{SPACE}(?:,{SPACE}(?={VALUE})|\Z))*+", re.ASCII
-).fullmatch
+_is_value_list = re.compile(rf"{SPACE}(?:{VALUE}(?:\#\d++)?+{SPACE}(?:,{SPACE}(?={VALUE})|\Z))*+", re.ASCII).fullmatch
 _results = re.compile(
     rf"{SPACE}({VALUE}{SPACE}(?::{SPACE}\d++)?+(?:{SPACE},{SPACE}{VALUE}{SPACE}(?::{SPACE}\d++)?+)*+){SPACE}={SPACE}",
     re.ASCII,
@@ -140,8 +138,9 @@ class _Frame:
     """An open region and the operation around it."""
 
     __slots__ = (
-        "arguments", "block", "dialect", "first_value", "form", "isolated", "labels", "mark", "more", "op", "outer_names",
-        "outer_pending", "region", "start", "successors", "template", "terminator", "text", "undo", "uses",
+        "arguments", "block", "dialect", "first_value", "form", "isolated", "labels", "mark", "more", "op",
+        "outer_names", "outer_pending", "region", "start", "successors", "template", "terminator", "text", "undo",
+        "uses",
     )  # fmt: skip
 
     def __init__(self, op: Op, form: int, start: int) -> None:
@@ -323,9 +322,14 @@ class _Reader:
                         names, pending = self.names, self.pending
                         continue
                     name = ""
-                elif kind == _F_OPENS or kind == _F_BARE_OPENS:
-                    first, name, rest = match.group(1, 2, 3) if kind == _F_OPENS else (None, *match.group(8, 9))
-                    start = match.start(_F_FIRST) if kind == _F_OPENS else match.start(_F_BARE)
+                elif kind in (_F_OPENS, _F_BARE_OPENS):
+                    if kind == _F_OPENS:
+                        first, name, rest = match.group(1, 2, 3)
+                        start = match.start(_F_FIRST)
+                    else:
+                        first = None
+                        name, rest = match.group(8, 9)
+                        start = match.start(_F_BARE)
                     if self.open_line(first, "", name, rest, start, match.end()):
                         position = match.end()
                         frame = self.frame
@@ -450,7 +454,7 @@ class _Reader:
         if match is None:
             return -1
         kind = match.lastindex
-        if kind == _REST or kind == _OPENS:
+        if kind in (_REST, _OPENS):
             first, more, name, rest = match.group(1, 2, 3, 4)
             start = match.start(_NAME) if first is None else match.start(_FIRST)
             if kind == _OPENS:
@@ -533,9 +537,8 @@ class _Reader:
                     if not _is_value_list(args):
                         return -1
                     operands = [self.use(value, start) for value in written]
-            if not form.opens:
-                if len(operands) != form.takes:
-                    return -1
+            if not form.opens and len(operands) != form.takes:
+                return -1
             op.operands = operands
             if form.aliases:
                 self.check_aliases(form.aliases, start)
@@ -649,6 +652,9 @@ class _Reader:
         frame.first_value = len(self.types)
         if frame.arguments and not (len(op.regions) > 1 and self.text.startswith("^", self.after_space(inside))):
             block.args = [self.define(name, written, block, frame.start) for name, written in frame.arguments]
+            if op.name == "gpu.launch" and len(block.args) == 12:  # block and thread ids, then grid and block sizes
+                args = block.args
+                block.args = [*args[:3], *args[6:9], *args[3:6], *args[9:]]
 
     def close_region(self, position: int) -> _Frame:
         """Leave the current region; its names are forgotten."""
@@ -704,6 +710,8 @@ class _Reader:
         template = "".join(frame.template)
         op.text = "".join(frame.text)
         op.operands = frame.uses
+        if op.name == "scf.index_switch":  # written last, the default region comes first in the generic form
+            op.regions = [*op.regions[-1:], *op.regions[:-1]]
         if frame.more is not None:
             form = form_of(op.name, template)
             first, more = frame.more
@@ -1082,6 +1090,8 @@ class _Reader:
             self.succeed(op, form.successors, frame.start)
         if form.kept >= 0:
             _list_once(op, form.kept)
+        if op.name == "scf.index_switch":  # written last, the default region comes first in the generic form
+            op.regions = [*op.regions[-1:], *op.regions[:-1]]
         if frame.more is not None:
             names, more = frame.more
             self.define_results(op, names, more, form.results if more else (form.result,), frame.start)
@@ -1215,7 +1225,7 @@ class _Reader:
         if not text.startswith(")", position):
             raise Unreadable(f"expected ')' after the regions of '{frame.op.name}'", position)
         frame.text.append(")")
-        return self.end_generic(frame, skip_space(text, position + 1).end())
+        return self.end_generic(frame, self.after_space(position + 1))
 
     def end_generic(self, frame: _Frame, position: int) -> int:
         """Attributes and the function type."""

@@ -12,15 +12,15 @@ class TypeInfo:
     """What a type's text says."""
 
     kind: str
-    """"memref", "tensor", "vector", "scalar" (builtin numbers, index, complex) or "other" (dialect types, functions)."""
+    """"memref", "tensor", "vector", "scalar" (numbers, index, complex) or "other" (dialect types, functions)."""
     shape: tuple[int | None, ...] | None
-    """Dimensions, None where dynamic; None as a whole: unranked, or not shaped. A scalable dimension has its written size."""
+    """Dimensions, None where dynamic, a scalable one as written; None as a whole: unranked, or not shaped."""
     element: str
     """Text of the element type; for a type that is not shaped, the type itself."""
     element_bits: int
     """Size of one element in bits, 0 where unknown. index counts 64, pointers 64, i1 counts 1."""
     strides: tuple[int | None, ...] | None
-    """Of a memref, in elements, None where dynamic; None as a whole where the layout is not strided, or not a memref."""
+    """Of a memref, in elements, None where dynamic; None as a whole: not a strided layout, or not a memref."""
     offset: int | None
     """Of a memref, in elements; None where dynamic or unknown."""
     memory_space: str
@@ -91,7 +91,7 @@ def split_types(text: str) -> tuple[str, ...]:
 
 
 def scalar_bits(text: str) -> int:
-    """Bits of one value of a type: builtin numbers, index (64), complex, quantized (its storage), pointers (64), vectors; else 0."""
+    """Bits of one value: numbers, index and pointers (64), complex, quantized (its storage), vectors; else 0."""
     match = _INTEGER.fullmatch(text)
     if match:
         return int(match[1])

@@ -1,10 +1,11 @@
 """Read every chunk of a corpus of MLIR files and compare with `mlir-opt`'s generic print where that reads it too.
 
-A script, not a test: `python tests/featurize/corpus_check.py --corpus ../shared/corpus [--limit N]`. A chunk is what stands
-between lines that start with `// -----`; chunks that are meant to be refused (`expected-error`) are left out.
+A script, not a test: `python tests/featurize/corpus_check.py --corpus ../shared/corpus [--limit N]`. A chunk is what
+stands between lines that start with `// -----`; chunks that are meant to be refused (`expected-error`) are left out.
 
-"same" compares operation by operation name, implied ones included; bodies of named linalg operations, which only the print
-has, are left out on both sides. "facts" also compares blocks, block arguments, results, operands, successors and shapes.
+"same" compares operation by operation name, implied ones included; bodies of named linalg operations, which only the
+print has, are left out on both sides. "facts" also compares blocks, block arguments, results, operands, successors and
+shapes.
 """
 
 from __future__ import annotations
@@ -98,7 +99,9 @@ def shaped_types(program: Program, op: Op) -> list[str]:
     """Types of the results and block arguments of an operation; "" for those that are not shaped."""
     values = [*op.results, *(value for region in op.regions for block in region.blocks for value in block.args)]
     types = [program.value_types[value] for value in values]
-    return [re.sub(r"[\s,].*", "", text) if text.startswith(("memref<", "tensor<", "vector<")) else "" for text in types]
+    return [
+        re.sub(r"[\s,].*", "", text) if text.startswith(("memref<", "tensor<", "vector<")) else "" for text in types
+    ]
 
 
 def main(argv: list[str] | None = None) -> int:
