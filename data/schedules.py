@@ -3,12 +3,16 @@
 A schedule never changes what a program computes. MLIR's passes alone do not promise that, so each step is drawn for the
 text it will be applied to, and checked there (running variants against their sources found every point of this list):
 
-* `affine-loop-tile` checks dependences itself, and so does all that is built from it here, interchange included.
+* `affine-loop-tile` tiles in-place stencils although their dependences forbid it: tiling, and what is built from it
+  here (interchange), is only used where `dependences.bands_are_permutable`.
 * `affine-loop-unroll-jam` checks nothing: only used where `affine-parallelize` proves the outermost loop parallel.
+* `affine-loop-unroll` mixes up carried values that a loop yields without having changed them: not used there.
 * `affine-super-vectorize` takes subscripts like `2 * i` and `i floordiv 2` for contiguous, stores past the end of a
   loop that does not cover its array, and dies of tiles with `min` bounds: see `_lanes_that_fit`.
 * `affine-loop-fusion` may put an accumulation into a fresh buffer and lose the array's first value: see
   `_buffers_are_written_first`.
+* `affine-data-copy-generate` reads stale copies where one inner loop writes what a later one reads: only used on
+  perfect nests.
 * `affine-loop-unroll` with `cleanup-unroll` unrolls whole loops of thousands of iterations: not used.
 
 Steps that leave the text as it is are left out of a schedule's name and passes.
@@ -22,6 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..errors import LabelError
+from .dependences import bands_are_permutable, nests_are_perfect, yields_its_own_arguments
 from .label.tools import run, tool
 
 __all__ = ["IDENTITY", "Outline", "Schedule", "Variant", "apply", "outline", "schedules_for", "variants_for"]
@@ -231,6 +236,8 @@ def _sized(sizes: Sequence[int]) -> tuple[str, str]:
 
 def _tile(rng: random.Random, mlir: str) -> Schedule | None:
     """One size, or one per loop with some loops left whole; at least one is split."""
+    if not bands_are_permutable(mlir):
+        return None
     depth = outline(mlir).max_depth
     choices = (4, 8, 16, 32, 64, 128)
     if depth == 1 or rng.random() < 0.35:
@@ -245,6 +252,8 @@ def _tile(rng: random.Random, mlir: str) -> Schedule | None:
 
 def _tile_exactly(rng: random.Random, mlir: str) -> Schedule | None:
     """A size that divides every constant trip count: full tiles only, which later steps can vectorize or unroll."""
+    if not bands_are_permutable(mlir):
+        return None
     trips = [_trip_count(line) for line in re.findall(r"affine\.for[^\n]*", mlir)]
     sizes = [size for size in (4, 8, 16, 32, 64) if all(trip is None or trip % size == 0 for trip in trips)]
     if not sizes:
@@ -255,18 +264,24 @@ def _tile_exactly(rng: random.Random, mlir: str) -> Schedule | None:
 
 def _tile_separate(rng: random.Random, mlir: str) -> Schedule | None:
     """Full tiles apart from partial ones."""
+    if not bands_are_permutable(mlir):
+        return None
     size = rng.choice((4, 8, 16, 32))
     return _step(f"tile-{size}-separate", f"affine-loop-tile{{tile-size={size} separate=1}}")
 
 
 def _tile_for_cache(rng: random.Random, mlir: str) -> Schedule | None:
     """Sizes from the pass's own footprint model."""
+    if not bands_are_permutable(mlir):
+        return None
     kib = rng.choice((8, 16, 32, 256))
     return _step(f"tile-cache-{kib}KiB", f"affine-loop-tile{{cache-size={kib}}}")
 
 
 def _tile_twice(rng: random.Random, mlir: str) -> Schedule | None:
     """A cache level and a register level."""
+    if not bands_are_permutable(mlir):
+        return None
     depth = outline(mlir).max_depth
     outer, inner = rng.choice((16, 32, 64, 128)), rng.choice((2, 4, 8))
     inner_sizes = [inner if rng.random() < 0.6 else WHOLE for _ in range(depth)]
@@ -280,8 +295,10 @@ def _interchange(rng: random.Random, mlir: str) -> Schedule | None:
     """Moves some loops inwards, past the others, which keep their order.
 
     Upstream has no interchange pass, but the tiler is one: tile size 1 makes the tile loop the whole loop and the point
-    loop one iteration, WHOLE does the opposite, so the WHOLE loops end inside the others. The tiler checks legality.
+    loop one iteration, WHOLE does the opposite, so the WHOLE loops end inside the others.
     """
+    if not bands_are_permutable(mlir):
+        return None
     depth = outline(mlir).max_depth
     if depth < 2:
         return None
@@ -294,18 +311,22 @@ def _interchange(rng: random.Random, mlir: str) -> Schedule | None:
 
 
 def _jam(rng: random.Random, mlir: str) -> Schedule | None:
-    if outline(mlir).max_depth < 2 or not _outermost_is_parallel(mlir):
+    if outline(mlir).max_depth < 2 or yields_its_own_arguments(mlir) or not _outermost_is_parallel(mlir):
         return None
     factor = rng.choice((2, 2, 4, 4, 8))
     return _step(f"jam-{factor}", f"affine-loop-unroll-jam{{unroll-jam-factor={factor}}}")
 
 
 def _unroll(rng: random.Random, mlir: str) -> Schedule | None:
+    if yields_its_own_arguments(mlir):
+        return None
     factor = rng.choice((2, 4, 4, 8))
     return _step(f"unroll-{factor}", f"affine-loop-unroll{{unroll-factor={factor}}}")
 
 
 def _unroll_full(rng: random.Random, mlir: str) -> Schedule | None:
+    if yields_its_own_arguments(mlir):
+        return None
     fitting = [
         trip for trip in outline(mlir).innermost_trips if trip is not None and 1 < trip <= MAX_TRIP_OF_FULL_UNROLL
     ]
@@ -341,6 +362,8 @@ def _vectorize(rng: random.Random, mlir: str) -> Schedule | None:
 
 def _copy(rng: random.Random, mlir: str) -> Schedule | None:
     """Local buffers; they stay in memory space 0, the only one this target has."""
+    if not nests_are_perfect(mlir):
+        return None
     kib = rng.choice((4, 16, 32, 128))
     copying = f"affine-data-copy-generate{{fast-mem-space=0 fast-mem-capacity={kib}}}"
     return _step(f"copy-{kib}KiB", copying, "canonicalize")
