@@ -1,4 +1,4 @@
-// Runs one compiled kernel: `count` calls it once (for callgrind), `time` measures it.
+// Runs one compiled kernel: `count` calls it once (for callgrind), `probe` says what one call costs, `time` measures it.
 //
 // The kernel comes from an assembly file that defines `irgauge_kernel` and `irgauge_arguments` (see executable.py).
 // Operands, heap and stack lie at fixed addresses, so that a cache simulator sees the same run every time.
@@ -164,9 +164,9 @@ static void call_kernel(void) {
                  o[29], o[30], o[31]);
 }
 
-static double now_ns(void) {
+static double clock_ns(clockid_t clock) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(clock, &t);
   return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
@@ -183,9 +183,9 @@ static double time_reference_ns(void) {
   volatile double sink = 0;
   double best = 1e30;
   for (int repeat = 0; repeat < 9; ++repeat) {
-    double start = now_ns();
+    double start = clock_ns(CLOCK_MONOTONIC);
     for (int i = 0; i < 20; ++i) sink += reference_kernel();
-    double each = (now_ns() - start) / 20;
+    double each = (clock_ns(CLOCK_MONOTONIC) - start) / 20;
     if (each < best) best = each;
   }
   return best;
@@ -197,18 +197,18 @@ static void time_kernel(int repeats, double min_repeat_ns) {
   uint64_t calls = 1;
   double took;
   for (;;) {
-    double start = now_ns();
+    double start = clock_ns(CLOCK_MONOTONIC);
     for (uint64_t i = 0; i < calls; ++i) call_kernel();
-    took = now_ns() - start;
+    took = clock_ns(CLOCK_MONOTONIC) - start;
     if (took >= min_repeat_ns) break;
     uint64_t wanted = took > 0 ? (uint64_t)((double)calls * min_repeat_ns * 1.1 / took) + 1 : calls * 10;
     calls = wanted > calls * 10 ? calls * 10 : wanted > calls ? wanted : calls + 1;
   }
   static double each[MAX_REPEATS];
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    double start = now_ns();
+    double start = clock_ns(CLOCK_MONOTONIC);
     for (uint64_t i = 0; i < calls; ++i) call_kernel();
-    each[repeat] = (now_ns() - start) / (double)calls;
+    each[repeat] = (clock_ns(CLOCK_MONOTONIC) - start) / (double)calls;
   }
   printf("%llu %.3f %.3f", (unsigned long long)calls, before, time_reference_ns());
   for (int repeat = 0; repeat < repeats; ++repeat) printf(" %.4f", each[repeat]);
@@ -225,6 +225,10 @@ int main(int argc, char **argv) {
   place_operands();
   if (strcmp(argv[1], "count") == 0) {
     call_kernel();
+  } else if (strcmp(argv[1], "probe") == 0) {
+    double start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    call_kernel();
+    printf("%.0f\n", clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start);
   } else if (strcmp(argv[1], "time") == 0 && argc == 4) {
     int repeats = atoi(argv[2]);
     if (repeats < 1 || repeats > MAX_REPEATS) return 2;

@@ -65,15 +65,15 @@ def _measure_once(folder: Path, core: int, attempt: int, timeout_s: float) -> La
     return Latency(tuple(map(float, repeats)), int(calls), float(before), float(after), attempt)
 
 
-def single_call_ns(folder: Path, *, timeout_s: float) -> float:
-    """Roughly how long one call takes, on whatever core is free.
+def call_cpu_ns(folder: Path, *, timeout_s: float) -> float:
+    """Processor time of one cold call, whatever else the machine does.
 
     Raises
     ------
     LabelError
         reason "run-timeout", "run-crash" or "run-error".
     """
-    return float(run(["./kernel", "time", "1", "0"], step="run", cwd=folder, timeout_s=timeout_s).split()[3])
+    return float(run(["./kernel", "probe"], step="run", cwd=folder, timeout_s=timeout_s))
 
 
 def latency_core() -> int:
