@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 
+from .cache import L1_BYTES, LINE_BYTES, LLC_BYTES, SETS, WAYS, CacheModel, cache_model
 from .function_view import Access, FunctionView, Loop
 from .inner_loops import bodies, hot_body
 
-LINE_BYTES = 64
-L1_BYTES = 32 * 1024
-LLC_BYTES = 1024 * 1024
-_L1_SETS = 64
-_L1_WAYS = 8
 _KINDS = ("stride0", "unit", "small", "large")
 LEVELS = 3
 """Footprints stated for the hottest innermost loop and the loops around it."""
@@ -51,8 +47,14 @@ FEATURES: dict[str, tuple[str, str]] = {
     "access.footprint_stored_log": ("log1p of the distinct bytes of the memrefs stored to", "log bytes"),
     "access.reuse_log": ("log1p of bytes moved over distinct bytes", "log ratio"),
     "access.lines_cold": ("distinct cache lines touched", "lines"),
-    "access.lines_l1": ("estimated lines fetched through a 32 KiB L1 after the arguments were written in order", "lines"),
-    "access.lines_llc": ("estimated lines fetched through a 1 MiB last-level cache after the arguments were written in order", "lines"),
+    "access.lines_l1": (
+        "estimated lines fetched through a 32 KiB L1 after the arguments were written in order",
+        "lines",
+    ),
+    "access.lines_llc": (
+        "estimated lines fetched through a 1 MiB last-level cache after the arguments were written in order",
+        "lines",
+    ),
     "access.lines_cold_log": ("log1p of access.lines_cold", "log lines"),
     "access.lines_l1_log": ("log1p of access.lines_l1", "log lines"),
     "access.lines_l1_upper_log": ("log1p of the same with half the L1, so that borderline programs show", "log lines"),
@@ -92,224 +94,6 @@ FEATURES: dict[str, tuple[str, str]] = {
 }
 
 
-class _Group:
-    """Accesses of one loop to one memref with one linear part: they differ in constants only."""
-
-    __slots__ = ("bits", "count", "first", "levels", "loads", "loop", "ranges", "root", "row", "stores", "weight")
-
-    def __init__(self, access: Access) -> None:
-        self.first = access
-        self.root = access.root
-        self.loop = access.loop
-        self.bits = access.bits
-        self.count = 0
-        self.loads = self.stores = 0
-        self.weight = 0.0
-        self.ranges: list[list[int]] = [[i.const, i.const] for i in access.indices]
-        self.row = access.shape[-1] if access.shape else 1
-        self.levels: list[tuple[float, float]] = []
-        """(lines, lines as the L1's sets see them) for each loop from the innermost outwards, then for the function."""
-
-    def add(self, access: Access) -> None:
-        self.count += 1
-        self.weight += access.weight
-        if access.is_store:
-            self.stores += 1
-        else:
-            self.loads += 1
-        for bounds, index in zip(self.ranges, access.indices, strict=False):
-            if index.const < bounds[0]:
-                bounds[0] = index.const
-            elif index.const > bounds[1]:
-                bounds[1] = index.const
-
-
-def _groups(view: FunctionView) -> list[_Group]:
-    found: dict[Hashable, _Group] = {}
-    for access in view.accesses:
-        key = (access.root, id(access.loop), *(frozenset(i.terms.items()) for i in access.indices)) if access.indices else (
-            access.root, id(access.loop), frozenset(access.address.terms.items()))  # fmt: skip
-        group = found.get(key)
-        if group is None:
-            group = found[key] = _Group(access)
-        group.add(access)
-    return list(found.values())
-
-
-def _fill_levels(group: _Group) -> None:
-    """Distinct lines of a group while the loops around it run, one loop more at each level."""
-    access = group.first
-    lanes = access.lanes
-    bytes_ = group.bits / 8
-    total_lines = max(1.0, access.extent * bytes_ / LINE_BYTES)
-    if not access.indices:
-        # no subscripts known: a scalar, or a view we cannot follow
-        lines = total_lines if access.shape else 1.0
-        loop = group.loop
-        while loop is not None:
-            group.levels.append((lines, lines))
-            loop = loop.parent
-        group.levels.append((lines, lines))
-        return
-    rank = len(access.indices)
-    spans = [float(b[1] - b[0] + 1) for b in group.ranges]
-    spans[-1] += lanes - 1
-    points = [float(min(b[1] - b[0] + 1, group.count)) for b in group.ranges]
-    terms: list[dict[Hashable, int]] = []
-    for index in access.indices:
-        if index.is_linear():
-            terms.append(dict(index.terms))  # type: ignore[arg-type]
-        else:
-            terms.append(dict.fromkeys(index.variables(), 1))
-    loop = group.loop
-    group.levels.append(_lines(access, spans, points, bytes_, total_lines, lanes))
-    while loop is not None:
-        for d in range(rank):
-            c = terms[d].get(loop.iv)
-            if c:
-                trips = max(1.0, loop.trip)
-                spans[d] += abs(c) * loop.step * (trips - 1)
-                points[d] *= trips
-        group.levels.append(_lines(access, spans, points, bytes_, total_lines, lanes))
-        loop = loop.parent
-    del group.levels[0]
-    if group.loop is None:
-        group.levels.append(_lines(access, spans, points, bytes_, total_lines, lanes))
-    else:
-        group.levels.append(group.levels[-1])
-
-
-def _lines(
-    access: Access, spans: list[float], points: list[float], bytes_: float, total_lines: float, lanes: int
-) -> tuple[float, float]:
-    shape, strides = access.shape, access.strides
-    rows = 1.0
-    for d in range(len(spans) - 1):
-        rows *= min(spans[d], points[d], max(1.0, shape[d]))
-    inner_stride = max(1, strides[-1])
-    inner_span = min(spans[-1], max(1.0, shape[-1]))
-    inner_points = min(points[-1] * lanes, inner_span)
-    row_lines = min(inner_points, (inner_span - 1) * inner_stride * bytes_ / LINE_BYTES + 1)
-    if len(spans) > 1 and rows > 1:
-        row_bytes = strides[-2] * bytes_
-        if row_bytes < LINE_BYTES:  # several rows share a line
-            row_lines = max(row_lines * row_bytes / LINE_BYTES, row_bytes / LINE_BYTES)
-        elif inner_span >= shape[-1]:  # whole rows follow one another
-            row_lines = min(row_lines, row_bytes / LINE_BYTES)
-    lines = min(max(1.0, rows * row_lines), total_lines if total_lines >= 1 else 1.0)
-    seen = lines
-    if rows > 1 and len(spans) > 1:
-        row_bytes_whole = int(strides[-2] * bytes_)
-        if row_bytes_whole >= LINE_BYTES and row_bytes_whole % LINE_BYTES == 0:
-            step = row_bytes_whole // LINE_BYTES
-            sets = min(float(_L1_SETS), (_L1_SETS / math.gcd(step, _L1_SETS)) * max(1.0, row_lines))
-            if rows * row_lines > sets * _L1_WAYS:
-                seen = lines * _L1_SETS / sets
-    return lines, seen
-
-
-class CacheModel:
-    """Lines fetched, by a reuse model over the loop nest: what one run of a loop touches stays if it fits."""
-
-    def __init__(self, view: FunctionView) -> None:
-        self.groups = _groups(view)
-        self.view = view
-        self.limits: dict[int, float] = {}
-        self.root_lines: dict[int, float] = {}
-        for group in self.groups:
-            _fill_levels(group)
-            a = group.first
-            self.limits[group.root] = max(
-                self.limits.get(group.root, 0.0), max(1.0, a.extent * a.bits / 8 / LINE_BYTES)
-            )
-        # bytes touched by one run of each loop (key 0: the function), in lines; per root at most its extent
-        sums: dict[int, dict[int, float]] = {}
-        seen: dict[int, dict[int, float]] = {}
-        for group in self.groups:
-            loop: Loop | None = group.loop
-            for lines, in_sets in group.levels:
-                key = id(loop) if loop is not None else 0
-                per_root = sums.setdefault(key, {})
-                per_root[group.root] = per_root.get(group.root, 0.0) + lines
-                per_set = seen.setdefault(key, {})
-                per_set[group.root] = per_set.get(group.root, 0.0) + in_sets
-                if loop is None:
-                    break
-                loop = loop.parent
-        self.run_lines = {key: sum(min(v, self.limits[r]) for r, v in per.items()) for key, per in sums.items()}
-        self.run_lines_sets = {
-            key: sum(min(v, max(self.limits[r], self.limits[r] * v / max(sums[key][r], 1.0))) for r, v in per.items())
-            for key, per in seen.items()
-        }
-        self.root_lines = {r: min(v, self.limits[r]) for r, v in sums.get(0, {}).items()}
-
-    def _not_resident(self, capacity_bytes: float) -> dict[int, float]:
-        """Share of each memref argument that a cache does not hold after all arguments were written in order."""
-        out: dict[int, float] = {}
-        room = capacity_bytes
-        for argument in reversed(self.view.arguments):
-            info = self.view.type_of(argument)
-            if info.kind not in ("memref", "tensor"):
-                continue
-            shape = self.view.layout(argument)[0]
-            size = max(1.0, math.prod(shape) * (info.element_bits or 32) / 8)
-            kept = max(0.0, min(room, size))
-            out[argument] = 1.0 - kept / size
-            room -= size
-        return out
-
-    def fetched(self, capacity_bytes: float, *, sets: bool) -> tuple[float, float]:
-        """(lines fetched in one call, the part whose group stores)."""
-        capacity = capacity_bytes / LINE_BYTES
-        run = self.run_lines_sets if sets else self.run_lines
-        stored = {g.root for g in self.groups if g.stores}
-        if run.get(0, 0.0) <= capacity:
-            away = self._not_resident(capacity_bytes)
-            missed = {r: v * away.get(r, 1.0) for r, v in self.root_lines.items()}
-            return sum(missed.values()), sum(v for r, v in missed.items() if r in stored)
-        total = stores = 0.0
-        cold: dict[int, float] = {}
-        cold_stores: set[int] = set()
-        # groups of one loop and root overlap: at most the root's extent for each run
-        merged: dict[tuple[int, int], list[float]] = {}
-        for group in self.groups:
-            loop: Loop | None = group.loop
-            level = 0
-            while loop is not None and run[id(loop)] <= capacity:
-                loop = loop.parent
-                level += 1
-            lines = group.levels[min(level, len(group.levels) - 1)][0]
-            if loop is None:
-                cold[group.root] = cold.get(group.root, 0.0) + lines
-                if group.stores:
-                    cold_stores.add(group.root)
-                continue
-            entry = merged.setdefault((id(loop), group.root), [0.0, 0.0, max(loop.entries, 0.0)])
-            entry[0] += lines
-            if group.stores:
-                entry[1] += lines
-        for (_, root), (lines, store_lines, entries) in merged.items():
-            scale = min(1.0, self.limits[root] / lines) if lines else 1.0
-            # a direct-mapped view of a thrashing nest never loads less than once an access allows
-            total += lines * scale * max(entries, 1.0)
-            stores += store_lines * scale * max(entries, 1.0)
-        for root, lines in cold.items():
-            part = min(lines, self.limits[root])
-            total += part
-            if root in cold_stores:
-                stores += part
-        accesses = sum(g.weight for g in self.groups)
-        return min(total, max(accesses, 1.0)), min(stores, max(accesses, 1.0))
-
-
-def cache_model(view: FunctionView) -> CacheModel:
-    """The view's cache model, computed once."""
-    known: CacheModel | None = view.memo.get("cache_model")
-    if known is None:
-        known = view.memo["cache_model"] = CacheModel(view)
-    return known
-
-
 def access(view: FunctionView) -> dict[str, float]:
     """All features of `FEATURES`."""
     out = dict.fromkeys(FEATURES, 0.0)
@@ -342,8 +126,8 @@ def access(view: FunctionView) -> dict[str, float]:
             large += a.weight
             step = abs(stride) * a.bits // 8
             if step % LINE_BYTES == 0:
-                sets = _L1_SETS // math.gcd(step // LINE_BYTES, _L1_SETS)
-                if loop.trip > sets * _L1_WAYS:
+                sets = SETS // math.gcd(step // LINE_BYTES, SETS)
+                if loop.trip > sets * WAYS:
                     conflict += a.weight
         if loop.parent is not None:
             outer[_kind(view.stride(a, loop.parent), a)] += a.weight
@@ -352,13 +136,12 @@ def access(view: FunctionView) -> dict[str, float]:
     stored = {a.root for a in view.accesses if a.is_store}
     loaded = {a.root for a in view.accesses if not a.is_store}
     model = cache_model(view)
-    bytes_of = {r: lines * LINE_BYTES for r, lines in model.root_lines.items()}
-    exact = _footprints(view, model)
+    exact = _footprints(model)
     footprint = sum(exact.values())
     lines_l1, lines_l1_stores = model.fetched(L1_BYTES, sets=True)
     lines_upper, _ = model.fetched(L1_BYTES / 2, sets=True)
     lines_llc, _ = model.fetched(LLC_BYTES, sets=False)
-    cold = sum(model.root_lines.values())
+    cold = sum(model.cold.values())
     moved = sum(a.weight * a.bytes for a in view.accesses)
     out.update(
         {
@@ -389,7 +172,6 @@ def access(view: FunctionView) -> dict[str, float]:
             "access.conflict_log": math.log1p(conflict),
         }
     )
-    del bytes_of
     if footprint:
         out["access.fits_l1"] = max(-10.0, min(20.0, math.log2(footprint / L1_BYTES)))
         out["access.fits_llc"] = max(-15.0, min(15.0, math.log2(footprint / LLC_BYTES)))
@@ -426,17 +208,17 @@ def access(view: FunctionView) -> dict[str, float]:
     for i in range(LEVELS):
         if loop_ is None:
             break
-        out[f"access.level{i}_bytes_log"] = math.log1p(model.run_lines.get(id(loop_), 0.0) * LINE_BYTES)
+        out[f"access.level{i}_bytes_log"] = math.log1p(model.run.get(id(loop_), 0.0) * LINE_BYTES)
         loop_ = loop_.parent
     return out
 
 
-def _footprints(view: FunctionView, model: CacheModel) -> dict[int, float]:
+def _footprints(model: CacheModel) -> dict[int, float]:
     """Distinct bytes of each root: exact for whole walks of a memref, else by lines, never more than the memref holds."""
     out = {}
     for group in model.groups:
-        whole = group.first.extent * group.bits / 8
-        out[group.root] = min(whole, model.root_lines.get(group.root, 0.0) * LINE_BYTES)
+        whole = group.first.extent * group.first.bits / 8
+        out[group.root] = min(whole, model.cold[group.root] * LINE_BYTES)
     return out
 
 

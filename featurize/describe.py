@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import access, liveness, loops, ngrams, ops, options, tensors, work
+from . import access, codegen, liveness, loops, ngrams, ops, options, tensors, work
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "ops": ops.FEATURES,
@@ -12,6 +12,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "work": work.FEATURES,
     "access": access.FEATURES,
     "liveness": liveness.FEATURES,
+    "codegen": codegen.FEATURES,
     "options": options.FEATURES,
 }
 FIXED: tuple[str, ...] = tuple(name for group in GROUPS.values() for name in group)

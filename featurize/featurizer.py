@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..errors import IrgaugeError, SchemaError
 from .access import access
+from .codegen import codegen
 from .describe import FIXED
 from .function_view import FunctionView
 from .liveness import liveness
@@ -25,7 +26,7 @@ from .schema import Schema
 from .tensors import tensors
 from .work import work
 
-_GROUPS = (ops, ngrams, loops, tensors, work, access, liveness, options)
+_GROUPS = (ops, ngrams, loops, tensors, work, access, liveness, codegen, options)
 _FIXED = frozenset(FIXED)
 
 

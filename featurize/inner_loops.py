@@ -8,7 +8,6 @@ a simulation.
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from .function_view import Access, FunctionView, Loop, Node
 from .op_classes import FLOAT_CLASSES, LATENCY, THROUGHPUT
@@ -25,49 +24,68 @@ class Body:
     """One innermost loop and its figures, each for one iteration unless it says otherwise."""
 
     __slots__ = (
-        "accesses", "branches", "carried_float", "carried_latency", "chain", "counts", "cycles", "distance", "element_bits", "execs",
-        "executed_ops", "float_ops", "gathered", "groups", "invariant_loads", "invariant_stores", "loop", "memory_reductions", "nodes",
-        "recurrences", "roots", "size", "store_pairs", "streams", "throughput", "trip", "unit", "unknown", "vector_width", "vectorizable",
+        "accesses", "already_vector", "branches", "carried_float", "carried_latency", "chain", "counts", "cycles", "distance", "element_bits", "execs",
+        "executed_ops", "float_ops", "gathered", "gathered_stores", "groups", "invariant_loads", "invariant_stores", "loop", "memory_reductions", "merged", "nodes",
+        "recurrences", "roots", "size", "store_pairs", "streams", "throughput", "trip", "unit", "unknown", "vector_ops", "vector_width", "vectorizable",
         "zero",
     )  # fmt: skip
 
-    def __init__(self, view: FunctionView, loop: Loop | None) -> None:
+    def __init__(
+        self,
+        view: FunctionView,
+        loop: Loop | None,
+        nodes: list[Node] | None = None,
+        weights: dict[int, float] | None = None,
+    ) -> None:
+        """`nodes` and `weights` (id of a loop -> copies of its body) are given where inner loops are unrolled into this one."""
         self.loop = loop
-        self.nodes: list[Node] = loop.nodes if loop is not None else [n for n in view.nodes if n.loop is None]
+        if nodes is None:
+            nodes = loop.nodes if loop is not None else [n for n in view.nodes if n.loop is None]
+        self.nodes: list[Node] = nodes
         self.execs = loop.execs if loop is not None else 1.0
         self.trip = loop.trip if loop is not None else 1.0
-        counts: Counter[str] = Counter()
-        size = 0
+        self.merged = weights is not None
+        counts: dict[str, float] = {}
+        size = 0.0
         throughput = 0.0
-        for node in self.nodes:
+        weight = 1.0
+        for node in nodes:
             cls = node.cls
-            counts[cls] += 1
+            if weights is not None:
+                weight = weights.get(id(node.loop), 1.0)
+            counts[cls] = counts.get(cls, 0.0) + weight
             if cls in ("const", "yield", "loop"):
                 continue
-            size += 1
+            size += weight
             width = 1
             if node.lanes > 1 and node.element:
                 width = max(1, node.lanes * _bits(node.element) // VECTOR_BITS)
-            throughput += THROUGHPUT.get(cls, 0.5) * width
+            throughput += THROUGHPUT.get(cls, 0.5) * width * weight
         self.counts = counts
         self.size = size
         self.throughput = max(throughput * 0.5, size * 0.25)
-        self.branches = counts["branch"]
-        self.float_ops = sum(counts[c] for c in FLOAT_CLASSES)
-        self.accesses: list[Access] = [n.access for n in self.nodes if n.access is not None]
+        self.branches = counts.get("branch", 0.0)
+        self.float_ops = sum(counts.get(c, 0.0) for c in FLOAT_CLASSES)
+        self.vector_ops = sum(1.0 for n in nodes if n.lanes > 1 and n.cls in FLOAT_CLASSES)
+        self.already_vector = any(n.lanes > 1 for n in nodes)
+        self.accesses: list[Access] = [n.access for n in nodes if n.access is not None]
         self.element_bits = max(
-            (_bits(n.element) for n in self.nodes if n.cls in FLOAT_CLASSES or n.cls in ("load", "store")), default=0
+            (_bits(n.element) for n in nodes if n.cls in FLOAT_CLASSES or n.cls in ("load", "store")), default=0
         )
         self._memory(view)
-        self._chains()
+        self._chains(view)
         self._vectorization()
         width = self.vector_width
         self.cycles = max(self.throughput / width, self.carried_latency if width == 1 else 0.0)
         self.executed_ops = self.execs * size
 
+    def weights_of(self, cls: str) -> float:
+        """Operations of a class in one iteration."""
+        return self.counts.get(cls, 0.0)
+
     def _memory(self, view: FunctionView) -> None:
         loop = self.loop
-        self.unit = self.zero = self.gathered = self.unknown = 0
+        self.unit = self.zero = self.gathered = self.gathered_stores = self.unknown = 0
         roots: set[int] = set()
         stored: set[int] = set()
         streams: set[object] = set()
@@ -88,6 +106,7 @@ class Body:
                 self.unit += 1
             else:
                 self.gathered += 1
+                self.gathered_stores += access.is_store
             if access.is_store:
                 stored.add(access.root)
             terms = access.address.terms
@@ -101,7 +120,7 @@ class Body:
         self.invariant_stores = invariant_stores
         self.store_pairs = len(stored) * (len(roots) - 1)
 
-    def _chains(self) -> None:
+    def _chains(self, view: FunctionView) -> None:
         """Longest chain of one iteration, and the cycles each iteration must wait for the one before."""
         loop = self.loop
         ready: dict[int, float] = {}
@@ -147,7 +166,7 @@ class Body:
                 pairs += 1
                 if pairs > 256 or load.address.terms != terms:
                     continue
-                stride = store.coefficients.get(loop.iv, 0)
+                stride = view.stride(store, loop)
                 gap = store.address.const - load.address.const
                 if stride == 0:
                     if gap != 0:
@@ -196,18 +215,18 @@ class Body:
         counts = self.counts
         bits = self.element_bits or 64
         width = max(1, VECTOR_BITS // bits)
-        already = any(n.lanes > 1 for n in self.nodes)
         able = (
             self.loop is not None
-            and not already
-            and not counts["call"]
-            and not counts["fmath"]
-            and not counts["sync"]
-            and not counts["alloc"]
+            and not self.already_vector
+            and not counts.get("call")
+            and not counts.get("fmath")
+            and not counts.get("sync")
+            and not counts.get("alloc")
             and self.carried_float == 0
             and self.invariant_stores == 0
             and (self.recurrences == 0 or self.distance >= width)
-            and self.gathered == 0
+            and self.gathered_stores == 0
+            and self.gathered * 3 <= self.unit
             and self.unknown == 0
             and self.unit > 0
             and self.trip >= width

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from .function_view import FunctionView, Loop, Node
 from .inner_loops import bodies, hot_body
 from .op_classes import LATENCY
@@ -81,7 +83,7 @@ def liveness(view: FunctionView) -> dict[str, float]:
     if n:
         _pressure(view, out, hot.loop)
         _blocks(view, out)
-    counts = hot.counts
+    counts = Counter(hot.counts)
     out["liveness.hot_chain_latency"] = hot.chain
     out["liveness.hot_carried_latency"] = hot.carried_latency
     out["liveness.carried_latency_max"] = max(b.carried_latency for b in all_bodies)
@@ -107,7 +109,7 @@ def liveness(view: FunctionView) -> dict[str, float]:
         out["liveness.blocked_reduction"] += b.carried_float > 0
         out["liveness.blocked_store"] += b.invariant_stores > 0
         out["liveness.blocked_stride"] += b.gathered > 0
-        out["liveness.blocked_call"] += bool(b.counts["call"] or b.counts["fmath"])
+        out["liveness.blocked_call"] += bool(b.counts.get("call") or b.counts.get("fmath"))
         out["liveness.blocked_recurrence"] += b.recurrences > 0 and b.distance < 8
     return out
 
