@@ -23,28 +23,21 @@ from .trees import Float32, Float64
 
 @dataclass(frozen=True)
 class Machine:
-    """One core of the machine behind `x86-64-v3` labels: AMD Zen 4 running code for AVX2 (AMD document 57647, "Software
-    Optimization Guide for the Zen4 Microarchitecture", and 56665 for cache sizes)."""
+    """One core of the machine behind `x86-64-v3` labels, as far as the roofline needs it: AMD Zen 4 (AMD document
+    57647, "Software Optimization Guide for the Zen4 Microarchitecture")."""
 
     ghz: float = 3.7
     """Clock under one busy core."""
-    flops_per_cycle: float = 8.0
-    """Half of 2 × 4 double FMAs: between scalar and full-width code, since which of both it becomes is what has to be
-    learned."""
-    accesses_per_cycle: float = 2.0
-    """Loads and stores the first-level cache serves per cycle."""
     issue_per_cycle: float = 4.0
-    """Operations completed per cycle in ordinary code."""
+    """Instructions completed per cycle in ordinary code."""
     l1_miss_cycles: float = 4.0
     """Per line brought from the second level, with prefetching: 64 bytes at 16 to 32 bytes a cycle."""
     memory_miss_cycles: float = 14.0
     """Per line brought from beyond the second level, with prefetching: about 17 GB/s a core."""
-    divide_cycles: float = 5.0
-    """Per scalar division, pipelined."""
-    math_cycles: float = 20.0
-    """Per call of exp, sin, pow ..."""
-    call_ns: float = 5.0
-    """A call of an empty function, as measured."""
+    bytes_per_instruction: float = 5.5
+    """Mean length of an instruction in AVX2 code."""
+    call_ns: float = 2.0
+    """A call of an empty function."""
 
 
 ZEN4 = Machine()
@@ -52,58 +45,53 @@ ZEN4 = Machine()
 Column = Callable[[str], Float64]
 
 
-def _accesses(c: Column) -> Float64:
-    return c("work.loads") + c("work.stores")
-
-
-def _instructions(c: Column) -> Float64:
-    return 5 + _accesses(c) + c("work.float_ops") + 2 * c("work.loop_iterations") + 40 * c("work.math_calls")
-
-
 def _latency_ns(c: Column) -> Float64:
-    m = ZEN4
-    work = np.maximum.reduce(
-        [c("work.flops") / m.flops_per_cycle, _accesses(c) / m.accesses_per_cycle, _instructions(c) / m.issue_per_cycle]
-    )
-    slow = m.divide_cycles * c("work.divs") + m.math_cycles * c("work.math_calls")
-    memory = m.l1_miss_cycles * c("access.lines_l1") + m.memory_miss_cycles * c("access.lines_llc")
-    return m.call_ns + (np.maximum(work, memory) + slow) / m.ghz
+    memory = ZEN4.l1_miss_cycles * c("access.lines_l1") + ZEN4.memory_miss_cycles * c("access.lines_llc")
+    return ZEN4.call_ns + (c("work.cycles") + memory) / ZEN4.ghz
 
 
 def _static_instructions(c: Column) -> Float64:
-    return 4 + c("ops.total")
+    return 2 + c("codegen.static_size")
+
+
+def _spills(c: Column) -> Float64:
+    return 1 + c("liveness.over_16")
+
+
+def _data_refs(c: Column) -> Float64:
+    """Element accesses, reduced as the instructions are by vectorization."""
+    accesses = c("work.loads") + c("work.stores")
+    scalar = 5 + accesses + c("work.float_ops") + c("work.int_ops") + 2 * c("work.loop_iterations")
+    return 2 + accesses * np.minimum(c("codegen.instructions") / scalar, 1)
 
 
 _ESTIMATES: Mapping[str, Callable[[Column], Float64]] = {
     "static_instructions": _static_instructions,
-    "code_bytes": lambda c: 5 * _static_instructions(c),
-    "spills": lambda c: (
-        np.maximum(c("liveness.max_live_float") - 16, 0) + np.maximum(c("liveness.max_live_scalar") - 16, 0) + 1
-    ),
-    "reloads": lambda c: (
-        np.maximum(c("liveness.max_live_float") - 16, 0) + np.maximum(c("liveness.max_live_scalar") - 16, 0) + 1
-    ),
-    "instructions_executed": _instructions,
-    "data_refs": lambda c: 2 + _accesses(c),
+    "code_bytes": lambda c: ZEN4.bytes_per_instruction * _static_instructions(c),
+    "spills": _spills,
+    "reloads": _spills,
+    "mca_cycles": lambda c: 0.5 + c("codegen.hot.unrolled_size") / ZEN4.issue_per_cycle,
+    "instructions_executed": lambda c: 2 + c("codegen.instructions"),
+    "data_refs": _data_refs,
     "l1d_misses": lambda c: 1 + c("access.lines_l1"),
     "ll_misses": lambda c: 1 + c("access.lines_llc"),
-    "branch_mispredicts": lambda c: 2 + c("work.loop_iterations") / np.maximum(c("loops.innermost_trip_mean"), 1),
+    "branch_mispredicts": lambda c: 2 + c("loops.innermost_entries"),
     "latency_ns": _latency_ns,
 }
 
 NEEDED = (
     "access.lines_l1",
     "access.lines_llc",
-    "liveness.max_live_float",
-    "liveness.max_live_scalar",
-    "loops.innermost_trip_mean",
-    "ops.total",
-    "work.divs",
+    "codegen.hot.unrolled_size",
+    "codegen.instructions",
+    "codegen.static_size",
+    "liveness.over_16",
+    "loops.innermost_entries",
+    "work.cycles",
     "work.float_ops",
-    "work.flops",
+    "work.int_ops",
     "work.loads",
     "work.loop_iterations",
-    "work.math_calls",
     "work.stores",
 )
 """Features that the estimates read."""

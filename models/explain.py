@@ -129,7 +129,7 @@ class Explainer:
             steps[CLIPPED] = clipped - ready
             steps[ROUNDED] = value - clipped
         contributions = [Contribution(model.names[i], float(x[i]), float(unit[i])) for i in np.flatnonzero(unit)]
-        if target.estimate:
+        if estimate_amount != 0:
             contributions.append(Contribution(ESTIMATE, float(np.exp(margin)) - target.offset, estimate_amount))
         contributions += [Contribution(step, None, amount) for step, amount in steps.items() if amount != 0]
         contributions.sort(key=lambda c: (-abs(c.amount), c.feature))

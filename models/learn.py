@@ -87,16 +87,15 @@ def learn_target(
 
     folds = group_folds(list(group), settings.folds, seed)
     scores, chosen, margin, first = task.choose(folds != 0, folds == 0, candidates)
-    oof = np.zeros(len(y))
-    for fold in range(int(folds.max()) + 1):
+    oof = np.full(len(y), np.nan)
+    for fold in range(min(settings.calibration_folds, int(folds.max()) + 1)):
         inner, outer = folds != fold, folds == fold
         parts = first if fold == 0 else task.fit(chosen, margin, inner)
-        outcome = task.model(margin, chosen, *parts, _no_intervals()).predict(X[outer], columns)
-        oof[outer] = outcome.value
-    z = task.encode(oof)
-    intervals = calibrate(z, task.encode(y))
+        oof[outer] = task.model(margin, chosen, *parts, _no_intervals()).predict(X[outer], columns).value
+    known = np.flatnonzero(np.isfinite(oof))
+    intervals = calibrate(task.encode(oof[known]), task.encode(y[known]))
     model = task.model(margin, chosen, *task.fit(chosen, margin, np.ones(len(y), bool)), intervals)
-    return Learned(model, scores, labelled, oof)
+    return Learned(model, scores, labelled[known], oof[known])
 
 
 def _no_intervals() -> Intervals:
@@ -151,7 +150,8 @@ class _Task:
         return nonzero if int(nonzero.sum()) >= 20 else rows
 
     def screen(self, key: str, rows: np.ndarray, z: Float64) -> np.ndarray:
-        """Columns for this set of rows; learned from these rows only."""
+        """Columns for this set of rows, learned from these rows only: for the first margin asked about, then for
+        all."""
         where = (key, rows.tobytes())
         if where not in self.screened:
             self.screened[where] = screen_columns(self.X[rows], z, self.seed, self.settings)
@@ -168,7 +168,7 @@ class _Task:
         z = self.encode(self.y[used]) - self.margin(margin, used)
         if candidate in ("roofline", "constant"):
             return fit_candidate(candidate, self.X[used], z, self.seed, self.settings), gate
-        kept = self.screen(margin, used, z)
+        kept = self.screen("", used, z)
         return on_columns(fit_candidate(candidate, self.X[used][:, kept], z, self.seed, self.settings), kept), gate
 
     def loss(self, part: Part, margin: str, rows: np.ndarray) -> float:
@@ -176,6 +176,15 @@ class _Task:
         used = self.regression_rows(rows)
         error = part.predict(self.X[used]) + self.margin(margin, used) - self.encode(self.y[used])
         return float(np.mean(np.abs(error)) if self.space == "log" else np.sqrt(np.mean(error**2)))
+
+    def quick_loss(self, margin: str, inner: np.ndarray, outer: np.ndarray) -> float:
+        """What a short LightGBM run loses with this margin."""
+        used = self.regression_rows(inner)
+        z = self.encode(self.y[used]) - self.margin(margin, used)
+        kept = self.screen("", used, z)
+        quick = replace(self.settings, rounds=self.settings.screening_rounds, learning_rate=0.15)
+        part = on_columns(fit_candidate("lightgbm", self.X[used][:, kept], z, self.seed, quick), kept)
+        return self.loss(part, margin, outer)
 
     def choose(
         self, inner: np.ndarray, outer: np.ndarray, candidates: Sequence[str] | None
@@ -197,8 +206,8 @@ class _Task:
         boosters = [b for b in BOOSTERS if b in allowed]
         best_margin = margins[-1]
         if boosters:
-            best_margin = min(reversed(margins), key=lambda m: attempt(boosters[0], m))
-            for booster in boosters[1:]:
+            best_margin = min(reversed(margins), key=lambda m: self.quick_loss(m, inner, outer))
+            for booster in boosters:
                 attempt(booster, best_margin)
             if "mean" in allowed and {"lightgbm", "xgboost"} <= set(boosters):
                 pair = [fits[b, best_margin] for b in ("lightgbm", "xgboost")]

@@ -30,12 +30,12 @@ def made_up_table(n_programs: int = 60, variants: int = 5, seed: int = 0) -> Tab
     unroll = 2.0 ** (np.arange(n) % variants)
     for name in names:
         X[:, where[name]] = np.floor(size * rng.uniform(0.5, 2) / 10 ** rng.integers(0, 3))
-    X[:, where["ops.total"]] = 10 + 6 * unroll
+    X[:, where["codegen.static_size"]] = 10 + 6 * unroll
+    X[:, where["codegen.hot.unrolled_size"]] = 8 * unroll
     X[:, where["ops.arith.addf"]] = unroll
     X[:, where["ops.arith.mulf"]] = 2 * unroll
-    X[:, where["liveness.max_live_float"]] = 3 + 3 * unroll
-    X[:, where["liveness.max_live_scalar"]] = 6
-    X[:, where["loops.innermost_trip_mean"]] = 16
+    X[:, where["liveness.over_16"]] = np.maximum(0, 3 * unroll - 13)
+    X[:, where["work.cycles"]] = np.floor(X[:, where["work.loads"]] / 2)
     X[:, where["ops.unknown"]] = 0
     X[:, where["work.loop_iterations"]] = np.floor(size / unroll)
     loads = X[:, where["work.loads"]].astype(float)
