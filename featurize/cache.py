@@ -59,6 +59,8 @@ def ref_groups(view: FunctionView) -> list[RefGroup]:
     """The groups of a function, in order of first appearance."""
     found: dict[Hashable, RefGroup] = {}
     for access in view.accesses:
+        if access.node.free:
+            continue
         parts = [frozenset(i.terms.items()) for i in access.indices] or [frozenset(access.address.terms.items())]
         key = (access.root, id(access.loop), *parts)
         group = found.get(key)

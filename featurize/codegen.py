@@ -17,8 +17,7 @@ from .op_classes import FLOAT_CLASSES, INT_CLASSES
 
 FULL_UNROLL_LIMIT = 300
 PARTIAL_LIMIT = 50
-UPPER_BOUND = 8
-"""A loop whose trip count varies but never exceeds this is unrolled fully, with an exit in each copy."""
+ACCESS_COST = 1.25
 _FREE = frozenset(("const", "yield", "loop"))
 
 _KERNEL: dict[str, tuple[str, str]] = {
@@ -156,9 +155,11 @@ class Codegen:
         """id(loop) -> copies of its body, for each loop that is unrolled fully."""
         own: dict[int, float] = {}
         for node in view.nodes:
-            if node.cls not in _FREE:
-                key = id(node.loop) if node.loop is not None else 0
-                own[key] = own.get(key, 0.0) + 1.0
+            if node.cls not in _FREE and not node.free:
+                key = id(node.home) if node.home is not None else 0
+                own[key] = own.get(key, 0.0) + (1.0 if node.access is None else ACCESS_COST)
+        for loop, cost in address_costs(view):
+            own[id(loop)] = own.get(id(loop), 0.0) + cost
         holds: dict[int, float] = {}  # loops left in the body, in copies
         for loop in reversed(view.loops):
             key = id(loop)
@@ -167,7 +168,7 @@ class Codegen:
             for child in loop.children:
                 copies = self.unrolled.get(id(child))
                 if copies is None:
-                    cost += self.cost[id(child)] + 3
+                    cost += self.cost[id(child)] + 3 + (0 if child.constant_trip else 2 * len(child.differences))
                     inside += 1.0
                 else:
                     cost += self.cost[id(child)] * copies
@@ -177,8 +178,6 @@ class Codegen:
             if loop.constant_trip and not loop.unknown:
                 if (cost + 2) * loop.trip <= FULL_UNROLL_LIMIT:
                     self.unrolled[key] = max(loop.trip, 0.0)
-            elif not loop.unknown and loop.max_trip <= UPPER_BOUND and (cost + 2) * loop.max_trip <= FULL_UNROLL_LIMIT:
-                self.unrolled[key] = loop.max_trip
         self.kernels: list[Kernel] = []
         self.outer_size = 0.0
         """Instructions outside the kernels: straight-line code and the bodies of loops around loops, with their copies."""
@@ -221,11 +220,15 @@ class Codegen:
             else:
                 weights = {id(x): lands[id(x)][1] for x in inner}
                 ids = {key, *weights}
-                nodes = [n for n in view.nodes[loop.first : loop.last] if n.loop is not None and id(n.loop) in ids]
+                nodes = [
+                    n
+                    for n in view.nodes[loop.first : loop.last]
+                    if n.home is not None and id(n.home) in ids and not n.free
+                ]
                 body = Body(view, loop, nodes, weights)
             self.kernels.append(Kernel(body, copies[key]))
         if not remaining:
-            nodes = view.nodes
+            nodes = [n for n in view.nodes if not n.free]
             weights = {id(x): lands[id(x)][1] for x in view.loops}
             self.kernels.append(Kernel(Body(view, None, nodes, weights), 1.0))
             self.outer_size = 0.0
@@ -239,6 +242,26 @@ def _literal(view: FunctionView, loop: Loop) -> Body:
         if body.loop is loop:
             return body
     return Body(view, loop)
+
+
+def address_costs(view: FunctionView) -> list[tuple[Loop, float]]:
+    """(loop, instructions) for the part of each address that an outer loop moves: a product and a sum for each group."""
+    out: list[tuple[Loop, float]] = []
+    seen: set[tuple[int, int, frozenset[object]]] = set()
+    for access in view.accesses:
+        loop = access.node.home
+        if loop is None or access.node.free:
+            continue
+        terms = access.address.terms
+        parent = loop.parent
+        while parent is not None:
+            if parent.iv in terms:
+                key = (id(parent), access.root, frozenset(v for v in terms if v == parent.iv))
+                if key not in seen:
+                    seen.add(key)
+                    out.append((parent, 1.0))
+            parent = parent.parent
+    return out
 
 
 def _factor(cost: float, trip: float, constant: bool) -> float:

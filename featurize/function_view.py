@@ -42,6 +42,8 @@ from .types import TypeInfo, parse_type
 
 UNKNOWN_TRIP = 16
 """Stands for a trip count or a dynamic extent that the text does not tell; each use is counted, never hidden."""
+PROMOTED_ELEMENTS = 8
+"""A buffer made in the function with at most this many elements can live in registers."""
 POINT_BUDGET = 2048
 """Most outer iterations looked at one by one when bounds or conditions depend on them."""
 
@@ -175,7 +177,7 @@ class Node:
 
     __slots__ = (
         "access", "block", "branch_depth", "cls", "element", "execs", "index", "lanes", "loop", "name", "op", "operands", "producers",
-        "results", "virtual",
+        "free", "home", "results", "virtual",
     )  # fmt: skip
 
     def __init__(self, index: int, name: str, op: Op | None, loop: Loop | None, execs: float, block: int) -> None:
@@ -197,6 +199,10 @@ class Node:
         self.operands: Sequence[int] = op.operands if op is not None else ()
         self.results: Sequence[int] = op.results if op is not None else ()
         self.producers: list[Node] = []
+        self.free = False
+        """A buffer of a few elements at constant subscripts lives in registers: its allocation and accesses cost nothing."""
+        self.home = loop
+        """The loop that runs it once what does not change is moved out of inner loops, as a compiler does."""
 
 
 class FunctionView:
@@ -1055,6 +1061,58 @@ class FunctionView:
         for node in self.nodes:
             if node.operands:
                 node.producers = [defining[v] for v in node.operands if v in defining]
+        self._hoist()
+
+    def _hoist(self) -> None:
+        """Set `Node.free`, and `Node.home`: arithmetic moves out with its operands, a load where no loop it leaves stores."""
+        made = {n.results[0]: n for n in self.nodes if n.cls == "alloc" and n.results}
+        if made:
+            kept = {
+                a.root for a in self.accesses if a.extent > PROMOTED_ELEMENTS or a.address.terms or a.root not in made
+            }
+            reached = {a.root for a in self.accesses}
+            for node in self.nodes:
+                root = node.access.root if node.access is not None else None
+                if node.cls == "alloc":
+                    root = node.results[0] if node.results else (node.operands[0] if node.operands else None)
+                node.free = root in made and root in reached and root not in kept
+        storing: set[int] = set()
+        for node in self.nodes:
+            if node.cls in _WRITES and not node.free:
+                loop = node.loop
+                while loop is not None and id(loop) not in storing:
+                    storing.add(id(loop))
+                    loop = loop.parent
+        level: dict[int, Loop | None] = {}
+        for loop in self.loops:
+            if isinstance(loop.iv, int):
+                level[loop.iv] = loop
+            for arg, _ in loop.carried:
+                level[arg] = loop
+        for node in self.nodes:
+            here = node.loop
+            if here is None:
+                continue
+            access = node.access
+            cls = node.cls
+            if access is not None:
+                if access.is_store or not access.known or node.virtual or cls != "load":
+                    continue
+                ivs = access.address.variables()
+                while here is not None and here.iv not in ivs and id(here) not in storing:
+                    here = here.parent
+                node.home = here
+            elif cls in _MOVABLE and not node.virtual:
+                best: Loop | None = None
+                depth = 0
+                for v in node.operands:
+                    at = level.get(v)
+                    if at is not None and at.depth > depth:
+                        best, depth = at, at.depth
+                node.home = best
+            if node.home is not None:
+                for v in node.results:
+                    level[v] = node.home
 
     def stride(self, access: Access, loop: Loop) -> int:
         """Elements the address moves when `loop` takes one step; for an address with `mod` or `floordiv`, at mid-range."""
@@ -1084,6 +1142,11 @@ class FunctionView:
         return [loop for loop in self.loops if not loop.children]
 
 
+_WRITES = frozenset(("store", "call", "copy", "sync", "other"))
+_MOVABLE = frozenset(
+    ("fadd", "fmul", "fdiv", "fma", "fsqrt", "fmath", "fminmax", "fcheap", "fcmp", "select", "iadd", "imul", "idiv", "ibit",
+     "icmp", "index", "cast", "const", "vecmove", "vreduce")
+)  # fmt: skip
 _FOLD_TERM = {"minsi": "min", "minui": "min", "maxsi": "max", "maxui": "max", "mins": "min", "maxs": "max", "divsi": "floordiv",
               "divui": "floordiv", "floordivsi": "floordiv", "ceildivsi": "ceildiv", "ceildivui": "ceildiv", "remsi": "mod", "remui": "mod",
               "divs": "floordiv", "divu": "floordiv", "rems": "mod", "remu": "mod"}  # fmt: skip

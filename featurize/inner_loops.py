@@ -15,6 +15,10 @@ from .op_classes import FLOAT_CLASSES, LATENCY, THROUGHPUT
 VECTOR_BITS = 256
 FULL_UNROLL_LIMIT = 300
 """LLVM's full unroll threshold at -O3, in instructions of the unrolled body."""
+MATH_INSTRUCTIONS = 40
+"""Instructions of one call of a math library function."""
+NONLINEAR_INSTRUCTIONS = 5
+"""Instructions of a `floordiv` or `mod` in an address."""
 _FORWARDING = 5.0
 """Cycles from a store to a load of the same address."""
 _REASSOCIATES = re.compile(r"fastmath\s*(?:=\s*#arith\.fastmath\s*)?<[^>]*\b(?:reassoc|fast)\b")
@@ -41,6 +45,7 @@ class Body:
         self.loop = loop
         if nodes is None:
             nodes = loop.nodes if loop is not None else [n for n in view.nodes if n.loop is None]
+            nodes = [n for n in nodes if n.home is loop and not n.free]
         self.nodes: list[Node] = nodes
         self.execs = loop.execs if loop is not None else 1.0
         self.trip = loop.trip if loop is not None else 1.0
@@ -52,11 +57,15 @@ class Body:
         for node in nodes:
             cls = node.cls
             if weights is not None:
-                weight = weights.get(id(node.loop), 1.0)
+                weight = weights.get(id(node.home), 1.0)
             counts[cls] = counts.get(cls, 0.0) + weight
             if cls in ("const", "yield", "loop"):
                 continue
             size += weight
+            if cls == "fmath":
+                size += weight * (MATH_INSTRUCTIONS * node.lanes - 1)
+            elif node.access is not None and not node.access.address.is_linear():
+                size += weight * NONLINEAR_INSTRUCTIONS
             width = 1
             if node.lanes > 1 and node.element:
                 width = max(1, node.lanes * _bits(node.element) // VECTOR_BITS)
@@ -94,7 +103,7 @@ class Body:
         for access in self.accesses:
             roots.add(access.root)
             stride = view.stride(access, loop) if loop is not None else 0
-            if not access.known:
+            if not access.known or not access.address.is_linear():
                 self.unknown += 1
             if stride == 0:
                 self.zero += 1
