@@ -1,4 +1,4 @@
-"""Feature group `access`: strides of each access in each loop, distinct data touched, and lines fetched through two caches."""
+"""Feature group `access`: strides of each access in each loop, distinct data, lines fetched through two caches."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def access(view: FunctionView) -> dict[str, float]:
 
 
 def _footprints(model: CacheModel) -> dict[int, float]:
-    """Distinct bytes of each root: exact for whole walks of a memref, else by lines, never more than the memref holds."""
+    """Distinct bytes of each root: exact for walks of a whole memref, else by lines, at most what it holds."""
     out = {}
     for group in model.groups:
         whole = group.first.extent * group.first.bits / 8

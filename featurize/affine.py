@@ -1,7 +1,7 @@
-"""Affine expressions, maps and integer sets: parsed from text once, then composed, evaluated and compared as linear forms.
+"""Affine expressions, maps and integer sets: parsed once, then composed, evaluated and compared as linear forms.
 
-An expression is `const + sum(coefficient * variable)`. A variable is any hashable: in a parsed map the position of a dim
-(dims first, then symbols), in a function the id of an SSA value. What is not linear (`floordiv`, `ceildiv`, `mod`,
+An expression is `const + sum(coefficient * variable)`. A variable is any hashable: in a parsed map the position of a
+dim (dims first, then symbols), in a function the id of an SSA value. What is not linear (`floordiv`, `ceildiv`, `mod`,
 `min`, `max`, a product of variables) is a `Term`: a variable that knows how to evaluate itself.
 """
 
@@ -72,20 +72,21 @@ class Linear:
         return self + other.scaled(-1)
 
     def substitute(self, values: Mapping[Hashable, Linear] | list[Linear]) -> Linear:
-        """Replace each variable by an expression. `values` is a dict (what it lacks stays) or a list indexed by position."""
+        """Replace each variable by an expression: from a dict (what it lacks stays), or a list by position."""
         out = Linear(self.const, {})
         for v, c in self.terms.items():
             if isinstance(v, Term):
                 out = out + make_term(v.kind, [a.substitute(values) for a in v.args]).scaled(c)
             elif isinstance(values, list):
-                out = out + values[v].scaled(c)  # type: ignore[index]  # parsed maps use positions
+                assert isinstance(v, int)  # parsed maps use positions
+                out = out + values[v].scaled(c)
             else:
                 new = values.get(v)
                 out = out + (Linear(0, {v: c}) if new is None else new.scaled(c))
         return out
 
     def evaluate(self, env: Mapping[Hashable, Any]) -> Any:
-        """The value where `env` gives each variable an int or an ndarray (all of one shape); KeyError where it does not."""
+        """The value where `env` gives each variable an int or an ndarray of one shape; KeyError where it does not."""
         total: Any = self.const
         for v, c in self.terms.items():
             total = total + c * (v.evaluate(env) if isinstance(v, Term) else env[v])

@@ -1,9 +1,9 @@
-"""Lines that a cache would fetch, from the loop nest alone: what one run of a loop touches is there for the next if it fits.
+"""Lines that a cache would fetch, from the loop nest alone: what a run of a loop touches stays for the next if it fits.
 
-Accesses of one loop to one memref whose addresses differ in constants only form a group. For each loop around a group the model
-knows how many distinct lines one run of that loop touches. A group fetches its lines anew on each run of the innermost loop
-whose data, all groups together, does not fit. Lines of a column walk whose rows share cache sets weigh more. A buffer that is
-allocated inside a loop and never freed is new memory each time.
+Accesses of one loop to one memref whose addresses differ in constants only form a group. For each loop around a group
+the model knows how many distinct lines one run of that loop touches. A group fetches its lines anew on each run of the
+innermost loop whose data, all groups together, does not fit. Lines of a column walk whose rows share cache sets weigh
+more. A buffer that is allocated inside a loop and never freed is new memory each time.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class CacheModel:
         return {k: sum(min(v, self.limits[r]) for r, v in per.items()) for k, per in sums.items()}
 
     def _overflow(self, key: int, capacity: float, *, sets: bool) -> float:
-        """Probability that one run of a loop does not fit: a ramp around the capacity, averaged over a variable loop's runs."""
+        """Probability that a run of a loop does not fit: a ramp at the capacity, mean over a variable loop's runs."""
         mean = (self.run_sets if sets else self.run).get(key, 0.0) / capacity
         most = (self.run_sets_largest if sets else self.run_largest).get(key, 0.0) / capacity
         if most <= _FITS:
@@ -268,7 +268,7 @@ class CacheModel:
 def _lines(
     access: Access, spans: list[float], points: list[float], bytes_: float, total: float, visits: float
 ) -> Lines:
-    """Lines of a box: how far it reaches in each dimension, how many subscripts occur there, how many accesses there are."""
+    """Lines of a box: its reach and the number of subscripts in each dimension, and the number of accesses."""
     total = min(total, visits * (1 + access.bytes / LINE_BYTES))
     shape, strides = access.shape, access.strides
     rows = 1.0

@@ -1,10 +1,10 @@
 """What LLVM at -O3 makes of the loop nest: full, partial and run-time unrolling, vectorization, copies of inner loops.
 
-The rules and thresholds are those of LLVM 22's unroller and loop vectorizer for x86-64-v3, checked against its remarks on probe
-kernels: a loop of constant trip count T and cost c is unrolled fully where (c + 2) T <= 300, whatever loops it holds; a loop
-that stays scalar is unrolled by the largest factor that divides its trip count (a power of two up to 8 where that is
-not constant) and keeps the body within 50. A floating-point reduction that may not be reordered, a store that does not move
-and a recurrence closer than a vector stay scalar. The figures are features for a model, not a simulation.
+The rules and thresholds are those of LLVM 22's unroller and loop vectorizer for x86-64-v3, checked against its remarks
+on probe kernels: a loop of constant trip count T and cost c is unrolled fully where (c + 2) T <= 300, whatever loops it
+holds; a loop that stays scalar is unrolled by the largest factor that divides its trip count (a power of two up to 8
+where that is not constant) and keeps the body within 50. A floating-point reduction that may not be reordered, a store
+that does not move and a recurrence closer than a vector stay scalar. The figures are features for a model, no more.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ FEATURES: dict[str, tuple[str, str]] = {
 
 
 class Kernel:
-    """One innermost loop that remains after full unrolling (or the whole function), with the code of the loops unrolled in it."""
+    """One innermost loop that remains after full unrolling (or the whole function), loops unrolled into it included."""
 
     __slots__ = ("body", "copies", "loop", "size", "unroll", "vector_size", "vectors")
 
@@ -175,12 +175,11 @@ class Codegen:
                     inside += holds[id(child)] * copies
             self.cost[key] = cost
             holds[key] = inside
-            if loop.constant_trip and not loop.unknown:
-                if (cost + 2) * loop.trip <= FULL_UNROLL_LIMIT:
-                    self.unrolled[key] = max(loop.trip, 0.0)
+            if loop.constant_trip and not loop.unknown and (cost + 2) * loop.trip <= FULL_UNROLL_LIMIT:
+                self.unrolled[key] = loop.trip
         self.kernels: list[Kernel] = []
         self.outer_size = 0.0
-        """Instructions outside the kernels: straight-line code and the bodies of loops around loops, with their copies."""
+        """Instructions outside the kernels, in all copies: straight-line code and the bodies of loops around loops."""
         self.max_copies = 1.0
         self._collect(view, own, holds)
 
@@ -245,7 +244,7 @@ def _literal(view: FunctionView, loop: Loop) -> Body:
 
 
 def address_costs(view: FunctionView) -> list[tuple[Loop, float]]:
-    """(loop, instructions) for the part of each address that an outer loop moves: a product and a sum for each group."""
+    """(loop, instructions) for the part of each address that an outer loop moves, once for each memref."""
     out: list[tuple[Loop, float]] = []
     seen: set[tuple[int, int, frozenset[object]]] = set()
     for access in view.accesses:
@@ -265,7 +264,7 @@ def address_costs(view: FunctionView) -> list[tuple[Loop, float]]:
 
 
 def _factor(cost: float, trip: float, constant: bool) -> float:
-    """Copies of a scalar body: partial unrolling of a constant trip count, else run-time unrolling by a power of two."""
+    """Copies of a scalar body: partial unrolling of a constant trip count, else a power of two at run time."""
     if constant:
         most = int((PARTIAL_LIMIT - 2) // cost)
         for factor in range(min(most, int(trip)), 1, -1):

@@ -33,7 +33,8 @@ _FIXED = frozenset(FIXED)
 def functions_of(program: Program) -> list[tuple[str, Op]]:
     """(symbol name, op) of each function with a body, in order; a name met twice gets `#1`, `#2`, …
 
-    A function is an op named `<dialect>.func` or `<dialect>.function`. A module without one gives its top level as `<module>`.
+    A function is an op named `<dialect>.func` or `<dialect>.function`. A module without one gives its top level as
+    `<module>`.
     """
     found: list[tuple[str, Op]] = []
     stack = [program.root]
@@ -74,7 +75,7 @@ def _symbol(op: Op) -> str:
 
 
 def function_features(program: Program, function: Op) -> dict[str, float]:
-    """All features of one function: the fixed ones (always present) and the learned ones that occur. Every value is finite."""
+    """All features of one function, each finite: the fixed ones (always present), the learned ones that occur."""
     view = FunctionView(program, function)
     out: dict[str, float] = {}
     for group in _GROUPS:
@@ -92,7 +93,7 @@ def features_of(source: Any) -> dict[str, dict[str, float]]:
 
 
 def main_features(source: Any) -> dict[str, float]:
-    """Features of the program's kernel: its only function, `@kernel` or `@main` where there are several, else the largest."""
+    """Features of the kernel: the only function, `@kernel` or `@main` of several, else the one that does most."""
     found = features_of(source)
     if len(found) == 1:
         return next(iter(found.values()))
@@ -218,10 +219,12 @@ class Featurizer:
             todo = [delayed(_try_features)(s) for s in sources if not isinstance(s, Mapping)]
             done = iter(Parallel(n_jobs=self.n_jobs, batch_size=32)(todo))
             rows = [s if isinstance(s, Mapping) else next(done) for s in sources]
+        good: list[Mapping[str, float]] = []
         for row in rows:
             if isinstance(row, IrgaugeError):
                 raise row
-        return rows
+            good.append(row)
+        return good
 
     def _fit(self, rows: Sequence[Mapping[str, float]]) -> None:
         if self.min_df < 1:

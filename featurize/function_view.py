@@ -7,8 +7,8 @@ Implied work is made explicit instead: a linalg op becomes a loop nest with its 
 Conventions
 -----------
 * A loop over several dimensions (`scf.parallel`, `affine.parallel`, `scf.forall`, linalg) is one `Loop` per dimension.
-* Trip counts are averages per entry. Bounds that depend on outer loops are averaged over the outer iterations, exactly up to
-  `POINT_BUDGET` outer iterations and by stratified sampling (deterministic) beyond.
+* Trip counts are averages per entry. Bounds that depend on outer loops are averaged over the outer iterations, exactly
+  up to `POINT_BUDGET` of them and by stratified sampling (deterministic) beyond.
 * A trip count or extent that the text does not tell is taken as `UNKNOWN_TRIP` and counted in `loops.unknown`.
 * A condition that the text does not tell is taken with probability 1/2.
 """
@@ -49,21 +49,48 @@ POINT_BUDGET = 2048
 
 _LOOPS = {"affine.for", "affine.parallel", "scf.for", "scf.parallel", "scf.forall", "scf.while"}
 _BRANCHES = {"affine.if", "scf.if", "scf.index_switch"}
-_TYPELESS_RESULT = {"arith.cmpf": "i1", "arith.cmpi": "i1", "affine.apply": "index", "affine.min": "index", "affine.max": "index",
-                    "memref.dim": "index", "tensor.dim": "index", "linalg.index": "index"}  # fmt: skip
+_TYPELESS_RESULT = {
+    "arith.cmpf": "i1",
+    "arith.cmpi": "i1",
+    "affine.apply": "index",
+    "affine.min": "index",
+    "affine.max": "index",
+    "memref.dim": "index",
+    "tensor.dim": "index",
+    "linalg.index": "index",
+}
 _ACCESSES: dict[str, tuple[bool, int, bool]] = {
     # name -> (is a store, operand position of the memref, subscripts written as an affine map)
-    "affine.load": (False, 0, True), "affine.store": (True, 1, True),
-    "affine.vector_load": (False, 0, True), "affine.vector_store": (True, 1, True),
-    "memref.load": (False, 0, False), "memref.store": (True, 1, False), "vector.load": (False, 0, False), "vector.store": (True, 1, False),
-    "vector.transfer_read": (False, 0, False), "vector.transfer_write": (True, 1, False),
-    "vector.maskedload": (False, 0, False), "vector.maskedstore": (True, 0, False),
-    "vector.gather": (False, 0, False), "vector.scatter": (True, 0, False),
-    "vector.expandload": (False, 0, False), "vector.compressstore": (True, 0, False),
-    "memref.atomic_rmw": (True, 1, False), "tensor.extract": (False, 0, False), "tensor.insert": (True, 1, False),
-}  # fmt: skip
-_ALIASES = {"memref.subview", "memref.cast", "memref.reinterpret_cast", "memref.expand_shape", "memref.collapse_shape", "memref.view",
-            "memref.memory_space_cast", "memref.transpose"}  # fmt: skip
+    "affine.load": (False, 0, True),
+    "affine.store": (True, 1, True),
+    "affine.vector_load": (False, 0, True),
+    "affine.vector_store": (True, 1, True),
+    "memref.load": (False, 0, False),
+    "memref.store": (True, 1, False),
+    "vector.load": (False, 0, False),
+    "vector.store": (True, 1, False),
+    "vector.transfer_read": (False, 0, False),
+    "vector.transfer_write": (True, 1, False),
+    "vector.maskedload": (False, 0, False),
+    "vector.maskedstore": (True, 0, False),
+    "vector.gather": (False, 0, False),
+    "vector.scatter": (True, 0, False),
+    "vector.expandload": (False, 0, False),
+    "vector.compressstore": (True, 0, False),
+    "memref.atomic_rmw": (True, 1, False),
+    "tensor.extract": (False, 0, False),
+    "tensor.insert": (True, 1, False),
+}
+_ALIASES = {
+    "memref.subview",
+    "memref.cast",
+    "memref.reinterpret_cast",
+    "memref.expand_shape",
+    "memref.collapse_shape",
+    "memref.view",
+    "memref.memory_space_cast",
+    "memref.transpose",
+}
 
 _ATTR_REF = r"(?:affine_(?:map|set)<.*?\)\s*>(?!=)|#[\w$.-]+)"
 _BOUND = re.compile(rf"\s*(max|min)?\s*(?:(-?\d+)|(%[\w$.#-]+)|({_ATTR_REF})\s*\(([^)]*)\)\s*(?:\[([^\]]*)\])?)", re.S)
@@ -81,9 +108,30 @@ class Loop:
     """One loop of one dimension."""
 
     __slots__ = (
-        "blocks", "carried", "children", "constant_trip", "depth", "differences", "entries", "execs", "first", "iv", "kind", "last",
-        "lowers", "max_trip", "node", "nodes", "parallel", "parent", "reduction", "span", "step", "trip", "unknown",
-    )  # fmt: skip
+        "blocks",
+        "carried",
+        "children",
+        "constant_trip",
+        "depth",
+        "differences",
+        "entries",
+        "execs",
+        "first",
+        "iv",
+        "kind",
+        "last",
+        "lowers",
+        "max_trip",
+        "node",
+        "nodes",
+        "parallel",
+        "parent",
+        "reduction",
+        "span",
+        "step",
+        "trip",
+        "unknown",
+    )
 
     def __init__(self, kind: str, parent: Loop | None, iv: Hashable, node: Node | None) -> None:
         self.kind = kind
@@ -176,9 +224,24 @@ class Node:
     """One operation of the function, or (`virtual`) one that a linalg op implies."""
 
     __slots__ = (
-        "access", "block", "branch_depth", "cls", "element", "execs", "index", "lanes", "loop", "name", "op", "operands", "producers",
-        "free", "home", "results", "virtual",
-    )  # fmt: skip
+        "access",
+        "block",
+        "branch_depth",
+        "cls",
+        "element",
+        "execs",
+        "free",
+        "home",
+        "index",
+        "lanes",
+        "loop",
+        "name",
+        "op",
+        "operands",
+        "producers",
+        "results",
+        "virtual",
+    )
 
     def __init__(self, index: int, name: str, op: Op | None, loop: Loop | None, execs: float, block: int) -> None:
         self.index = index
@@ -200,7 +263,7 @@ class Node:
         self.results: Sequence[int] = op.results if op is not None else ()
         self.producers: list[Node] = []
         self.free = False
-        """A buffer of a few elements at constant subscripts lives in registers: its allocation and accesses cost nothing."""
+        """A buffer of a few elements at constant subscripts lives in registers: it costs nothing."""
         self.home = loop
         """The loop that runs it once what does not change is moved out of inner loops, as a compiler does."""
 
@@ -411,7 +474,8 @@ class FunctionView:
     def _push_regions(self, op: Op, stack: list[Any], loop: Loop | None, execs: float, depth: int) -> None:
         for region in reversed(op.regions):
             for block in reversed(region.blocks):
-                stack.append((iter(block.ops), loop, execs, self._open_block(), depth, None))
+                entry = (iter(block.ops), loop, execs, self._open_block(), depth, None)
+                stack.append(entry)
 
     def _add(self, op: Op, name: str, loop: Loop | None, execs: float, block_id: int, depth: int) -> Node:
         node = Node(len(self.nodes), name, op, loop, execs, block_id)
@@ -659,7 +723,7 @@ class FunctionView:
         return out
 
     def _component(self, ancestors: list[Loop], wanted: set[Hashable]) -> tuple[Loop, ...]:
-        """The ancestors whose iterations decide: those named, those their bounds name, and variable loops tied to them."""
+        """The ancestors whose iterations decide: those named, those in their bounds, variable loops tied to them."""
         chosen = set(wanted)
         dependencies = {
             a.iv: set().union(*(d.variables() for d in a.differences)) if a.differences else set() for a in ancestors
@@ -803,9 +867,15 @@ class FunctionView:
         one = constant(1)
         return {
             "eq": [(a - b, True)],
-            "slt": [(b - a - one, False)], "ult": [(b - a - one, False)], "sle": [(b - a, False)], "ule": [(b - a, False)],
-            "sgt": [(a - b - one, False)], "ugt": [(a - b - one, False)], "sge": [(a - b, False)], "uge": [(a - b, False)],
-        }.get(predicate, [])  # fmt: skip
+            "slt": [(b - a - one, False)],
+            "ult": [(b - a - one, False)],
+            "sle": [(b - a, False)],
+            "ule": [(b - a, False)],
+            "sgt": [(a - b - one, False)],
+            "ugt": [(a - b - one, False)],
+            "sge": [(a - b, False)],
+            "uge": [(a - b, False)],
+        }.get(predicate, [])
 
     # ---- accesses -----------------------------------------------------------------------------------------------
 
@@ -953,6 +1023,7 @@ class FunctionView:
                 self._push_regions(op, stack, parent, execs, 0)
             return
         loop = parent
+        inner = execs
         ivs: list[Linear] = []
         for extent, iterator in zip(nest.extents, nest.iterators, strict=True):
             iv = self._new_iv()
@@ -961,27 +1032,19 @@ class FunctionView:
             loop.parallel = iterator == "parallel"
             loop.reduction = iterator == "reduction"
             loop.first = len(self.nodes)
-            self._count_trips(
-                loop,
-                [constant(0)],
-                [] if extent is None else [constant(extent)],
-                execs if loop.parent is parent else loop.parent.execs,
-            )  # type: ignore[union-attr]
-        inner = loop.execs if loop is not None else execs
+            self._count_trips(loop, [constant(0)], [] if extent is None else [constant(extent)], inner)
+            inner = loop.execs
         block = self._open_block()
-        for operand, results, is_store in nest.accesses:
-            self._virtual_access(
-                node, operand, [r.substitute(ivs) for r in results], is_store and False, loop, inner, block
-            )
+        self._virtual_accesses(node, nest.accesses, False, ivs, loop, inner, block)
         element = self.type_of(nest.accesses[-1][0]).element if nest.accesses else ""
         if not generic:
             for cls in nest.compute:
                 self._virtual(loop, inner, block, op_class_for_virtual(cls, element), element)
-            self._virtual_stores(node, nest.accesses, ivs, loop, inner, block)
+            self._virtual_accesses(node, nest.accesses, True, ivs, loop, inner, block)
             if loop is not None and loop is not parent:
                 self._close(loop)
             return
-        self._virtual_stores(node, nest.accesses, ivs, loop, inner, block)
+        self._virtual_accesses(node, nest.accesses, True, ivs, loop, inner, block)
         first = True
         for region in reversed(op.regions):
             for body in reversed(region.blocks):
@@ -992,18 +1055,19 @@ class FunctionView:
         if first and loop is not None and loop is not parent:
             self._close(loop)
 
-    def _virtual_stores(
+    def _virtual_accesses(
         self,
         node: Node,
         accesses: Sequence[tuple[int, tuple[Linear, ...], bool]],
+        stores: bool,
         ivs: list[Linear],
         loop: Loop | None,
         execs: float,
         block: int,
     ) -> None:
         for operand, results, is_store in accesses:
-            if is_store:
-                self._virtual_access(node, operand, [r.substitute(ivs) for r in results], True, loop, execs, block)
+            if is_store == stores:
+                self._virtual_access(node, operand, [r.substitute(ivs) for r in results], stores, loop, execs, block)
 
     def _virtual(self, loop: Loop | None, execs: float, block: int, cls: str, element: str) -> Node:
         node = Node(len(self.nodes), "", None, loop, execs, block)
@@ -1038,16 +1102,16 @@ class FunctionView:
         if info.shape is None:
             return
         loop = parent
+        inner = execs
         ivs: list[Linear] = []
         for extent in info.shape:
             iv = self._new_iv()
             ivs.append(variable(iv))
-            entries = execs if loop is parent else loop.execs  # type: ignore[union-attr]
             loop = self._new_loop("linalg", loop, iv, node)
             loop.parallel = True
             loop.first = len(self.nodes)
-            self._count_trips(loop, [constant(0)], [] if extent is None else [constant(extent)], entries)
-        inner = loop.execs if loop is not None else execs
+            self._count_trips(loop, [constant(0)], [] if extent is None else [constant(extent)], inner)
+            inner = loop.execs
         block = self._open_block()
         self._virtual_access(node, op.operands[0], ivs, False, loop, inner, block)
         self._virtual_access(node, op.operands[1], ivs, True, loop, inner, block)
@@ -1064,7 +1128,7 @@ class FunctionView:
         self._hoist()
 
     def _hoist(self) -> None:
-        """Set `Node.free`, and `Node.home`: arithmetic moves out with its operands, a load where no loop it leaves stores."""
+        """Set `Node.free`, and `Node.home`: arithmetic moves out with its operands, loads where no loop left stores."""
         made = {n.results[0]: n for n in self.nodes if n.cls == "alloc" and n.results}
         if made:
             kept = {
@@ -1115,7 +1179,7 @@ class FunctionView:
                     level[v] = node.home
 
     def stride(self, access: Access, loop: Loop) -> int:
-        """Elements the address moves when `loop` takes one step; for an address with `mod` or `floordiv`, at mid-range."""
+        """Elements the address moves when `loop` takes one step; with `mod` in it, at a quarter of the range."""
         known = access.coefficients.get(loop.iv)
         if known is None:
             address = access.address
@@ -1144,17 +1208,73 @@ class FunctionView:
 
 _WRITES = frozenset(("store", "call", "copy", "sync", "other"))
 _MOVABLE = frozenset(
-    ("fadd", "fmul", "fdiv", "fma", "fsqrt", "fmath", "fminmax", "fcheap", "fcmp", "select", "iadd", "imul", "idiv", "ibit",
-     "icmp", "index", "cast", "const", "vecmove", "vreduce")
-)  # fmt: skip
-_FOLD_TERM = {"minsi": "min", "minui": "min", "maxsi": "max", "maxui": "max", "mins": "min", "maxs": "max", "divsi": "floordiv",
-              "divui": "floordiv", "floordivsi": "floordiv", "ceildivsi": "ceildiv", "ceildivui": "ceildiv", "remsi": "mod", "remui": "mod",
-              "divs": "floordiv", "divu": "floordiv", "rems": "mod", "remu": "mod"}  # fmt: skip
+    (
+        "fadd",
+        "fmul",
+        "fdiv",
+        "fma",
+        "fsqrt",
+        "fmath",
+        "fminmax",
+        "fcheap",
+        "fcmp",
+        "select",
+        "iadd",
+        "imul",
+        "idiv",
+        "ibit",
+        "icmp",
+        "index",
+        "cast",
+        "const",
+        "vecmove",
+        "vreduce",
+    )
+)
+_FOLD_TERM = {
+    "minsi": "min",
+    "minui": "min",
+    "maxsi": "max",
+    "maxui": "max",
+    "mins": "min",
+    "maxs": "max",
+    "divsi": "floordiv",
+    "divui": "floordiv",
+    "floordivsi": "floordiv",
+    "ceildivsi": "ceildiv",
+    "ceildivui": "ceildiv",
+    "remsi": "mod",
+    "remui": "mod",
+    "divs": "floordiv",
+    "divu": "floordiv",
+    "rems": "mod",
+    "remu": "mod",
+}
 _FOLDABLE = {
-    "arith.constant", "index.constant", "affine.apply", "affine.min", "affine.max", "arith.index_cast", "arith.index_castui", "arith.extsi",
-    "arith.extui", "arith.trunci", "arith.addi", "arith.subi", "arith.muli", "arith.shli", "memref.dim", "tensor.dim", "index.add", "index.sub",
-    "index.mul", "index.casts", "index.castu", *(f"arith.{n}" for n in _FOLD_TERM), *(f"index.{n}" for n in ("mins", "maxs", "divs", "divu", "rems", "remu")),
-}  # fmt: skip
+    "arith.constant",
+    "index.constant",
+    "affine.apply",
+    "affine.min",
+    "affine.max",
+    "arith.index_cast",
+    "arith.index_castui",
+    "arith.extsi",
+    "arith.extui",
+    "arith.trunci",
+    "arith.addi",
+    "arith.subi",
+    "arith.muli",
+    "arith.shli",
+    "memref.dim",
+    "tensor.dim",
+    "index.add",
+    "index.sub",
+    "index.mul",
+    "index.casts",
+    "index.castu",
+    *(f"arith.{n}" for n in _FOLD_TERM),
+    *(f"index.{n}" for n in ("mins", "maxs", "divs", "divu", "rems", "remu")),
+}
 
 
 def op_class_for_virtual(cls: str, element: str) -> str:
@@ -1216,7 +1336,7 @@ _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|->|>=|<=|==|[<>\[\](){},]')
 
 
 def property_text(text: str, key: str) -> str:
-    """The attribute `key = …` of a generic operation's text, up to the comma or bracket that ends it; "" where absent."""
+    """The attribute `key = …` of a generic operation's text, up to the comma or bracket that ends it; "" if none."""
     match = re.search(rf"(?<![\w.$]){re.escape(key)}\s*=\s*", text)
     if match is None:
         return ""

@@ -1,8 +1,7 @@
-"""What the loops that do the work look like to an optimizing compiler: size, streams, recurrences, vectorization, bounds.
+"""What the loops that do the work look like to a compiler: size, streams, recurrences, vectorization, bounds.
 
 A `Body` is the code of one innermost loop, or of the whole function where it has no loop. The figures follow what
-LLVM's loop vectorizer and unroller look at, with a generic x86-64 core of 256-bit vectors; they are features for a model, not
-a simulation.
+LLVM's loop vectorizer looks at, on an x86-64 core with 256-bit vectors; they are features for a model, no simulation.
 """
 
 from __future__ import annotations
@@ -28,11 +27,42 @@ class Body:
     """One innermost loop and its figures, each for one iteration unless it says otherwise."""
 
     __slots__ = (
-        "accesses", "already_vector", "branches", "carried_float", "carried_latency", "chain", "counts", "cycles", "distance", "element_bits", "execs",
-        "executed_ops", "float_ops", "gathered", "gathered_stores", "groups", "invariant_loads", "invariant_stores", "loop", "memory_reductions", "merged", "nodes",
-        "recurrences", "roots", "size", "store_pairs", "streams", "throughput", "trip", "unit", "unknown", "vector_ops", "vector_width", "vectorizable",
+        "accesses",
+        "already_vector",
+        "branches",
+        "carried_float",
+        "carried_latency",
+        "chain",
+        "counts",
+        "cycles",
+        "distance",
+        "element_bits",
+        "execs",
+        "executed_ops",
+        "float_ops",
+        "gathered",
+        "gathered_stores",
+        "groups",
+        "invariant_loads",
+        "invariant_stores",
+        "loop",
+        "memory_reductions",
+        "merged",
+        "nodes",
+        "recurrences",
+        "roots",
+        "size",
+        "store_pairs",
+        "streams",
+        "throughput",
+        "trip",
+        "unit",
+        "unknown",
+        "vector_ops",
+        "vector_width",
+        "vectorizable",
         "zero",
-    )  # fmt: skip
+    )
 
     def __init__(
         self,
@@ -41,7 +71,7 @@ class Body:
         nodes: list[Node] | None = None,
         weights: dict[int, float] | None = None,
     ) -> None:
-        """`nodes` and `weights` (id of a loop -> copies of its body) are given where inner loops are unrolled into this one."""
+        """`nodes` and `weights` (id of a loop -> copies of its body) where inner loops are unrolled into this one."""
         self.loop = loop
         if nodes is None:
             nodes = loop.nodes if loop is not None else [n for n in view.nodes if n.loop is None]
@@ -198,7 +228,7 @@ class Body:
                     self.carried_latency = max(self.carried_latency, (path + _FORWARDING) / steps)
 
     def _path(self, sources: set[int], target: int) -> tuple[float | None, bool, set[str]]:
-        """Longest latency from any source value to the target value within the body, whether it may be reordered, its classes."""
+        """(longest latency from a source value to the target value in the body, may it be reordered, its classes)."""
         if target in sources:
             return 0.0, False, set()
         reach: dict[int, float] = dict.fromkeys(sources, 0.0)

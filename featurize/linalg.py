@@ -1,4 +1,4 @@
-"""Linalg operations as the loop nests they stand for: extents, iterator types, accesses and arithmetic per iteration."""
+"""Linalg operations as the loop nests they stand for: extents, iterators, accesses, arithmetic per iteration."""
 
 from __future__ import annotations
 
@@ -47,22 +47,51 @@ _CONTRACTIONS: dict[str, tuple[tuple[str, ...], str]] = {
 }
 _CONVOLUTIONS: dict[str, tuple[str, str, str]] = {
     # name -> (input, filter, output); x y z are output positions, X Y Z the filter's, capitals are reductions
-    "conv_1d": ("x", "X", "x"), "conv_2d": ("xy", "XY", "xy"), "conv_3d": ("xyz", "XYZ", "xyz"),
-    "conv_1d_nwc_wcf": ("nxC", "XCf", "nxf"), "conv_1d_ncw_fcw": ("nCx", "fCX", "nfx"),
-    "conv_2d_nhwc_hwcf": ("nxyC", "XYCf", "nxyf"), "conv_2d_nhwc_fhwc": ("nxyC", "fXYC", "nxyf"),
-    "conv_2d_nchw_fchw": ("nCxy", "fCXY", "nfxy"), "conv_3d_ndhwc_dhwcf": ("nxyzC", "XYZCf", "nxyzf"),
-    "depthwise_conv_1d_nwc_wc": ("nxc", "Xc", "nxc"), "depthwise_conv_2d_nhwc_hwc": ("nxyc", "XYc", "nxyc"),
-    "depthwise_conv_2d_nchw_chw": ("ncxy", "cXY", "ncxy"), "depthwise_conv_2d_nhwc_hwcm": ("nxyc", "XYcm", "nxycm"),
-    "pooling_nhwc_sum": ("nxyc", "XY", "nxyc"), "pooling_nhwc_max": ("nxyc", "XY", "nxyc"), "pooling_nhwc_min": ("nxyc", "XY", "nxyc"),
-    "pooling_nchw_sum": ("ncxy", "XY", "ncxy"), "pooling_nchw_max": ("ncxy", "XY", "ncxy"),
-    "pooling_ncw_sum": ("ncx", "X", "ncx"), "pooling_nwc_sum": ("nxc", "X", "nxc"),
-}  # fmt: skip
+    "conv_1d": ("x", "X", "x"),
+    "conv_2d": ("xy", "XY", "xy"),
+    "conv_3d": ("xyz", "XYZ", "xyz"),
+    "conv_1d_nwc_wcf": ("nxC", "XCf", "nxf"),
+    "conv_1d_ncw_fcw": ("nCx", "fCX", "nfx"),
+    "conv_2d_nhwc_hwcf": ("nxyC", "XYCf", "nxyf"),
+    "conv_2d_nhwc_fhwc": ("nxyC", "fXYC", "nxyf"),
+    "conv_2d_nchw_fchw": ("nCxy", "fCXY", "nfxy"),
+    "conv_3d_ndhwc_dhwcf": ("nxyzC", "XYZCf", "nxyzf"),
+    "depthwise_conv_1d_nwc_wc": ("nxc", "Xc", "nxc"),
+    "depthwise_conv_2d_nhwc_hwc": ("nxyc", "XYc", "nxyc"),
+    "depthwise_conv_2d_nchw_chw": ("ncxy", "cXY", "ncxy"),
+    "depthwise_conv_2d_nhwc_hwcm": ("nxyc", "XYcm", "nxycm"),
+    "pooling_nhwc_sum": ("nxyc", "XY", "nxyc"),
+    "pooling_nhwc_max": ("nxyc", "XY", "nxyc"),
+    "pooling_nhwc_min": ("nxyc", "XY", "nxyc"),
+    "pooling_nchw_sum": ("ncxy", "XY", "ncxy"),
+    "pooling_nchw_max": ("ncxy", "XY", "ncxy"),
+    "pooling_ncw_sum": ("ncx", "X", "ncx"),
+    "pooling_nwc_sum": ("nxc", "X", "nxc"),
+}
 _ELEMENTWISE = {
-    "exp": "fmath", "log": "fmath", "tanh": "fmath", "erf": "fmath", "powf": "fmath", "sqrt": "fsqrt", "rsqrt": "fsqrt",
-    "add": "fadd", "sub": "fadd", "mul": "fmul", "square": "fmul", "div": "fdiv", "div_unsigned": "fdiv", "reciprocal": "fdiv",
-    "max": "fminmax", "min": "fminmax", "abs": "fcheap", "negf": "fcheap", "ceil": "fcheap", "floor": "fcheap", "round": "fcheap",
+    "exp": "fmath",
+    "log": "fmath",
+    "tanh": "fmath",
+    "erf": "fmath",
+    "powf": "fmath",
+    "sqrt": "fsqrt",
+    "rsqrt": "fsqrt",
+    "add": "fadd",
+    "sub": "fadd",
+    "mul": "fmul",
+    "square": "fmul",
+    "div": "fdiv",
+    "div_unsigned": "fdiv",
+    "reciprocal": "fdiv",
+    "max": "fminmax",
+    "min": "fminmax",
+    "abs": "fcheap",
+    "negf": "fcheap",
+    "ceil": "fcheap",
+    "floor": "fcheap",
+    "round": "fcheap",
     "select": "select",
-}  # fmt: skip
+}
 _OUTS = re.compile(r"\b(?:outs|init)\s*\(([^:)]*)[:)]", re.S)
 _SEGMENTS = re.compile(r"operandSegmentSizes\s*=\s*array<i32:\s*([-\d,\s]*)>")
 _INT = re.compile(r"-?\d+")
@@ -70,7 +99,7 @@ _MAP = re.compile(r"affine_map<.*?\)\s*>(?!=)|#[\w$.-]+", re.S)
 
 
 def implied_nest(view: FunctionView, op: Op) -> ImpliedNest | None:
-    """The loop nest of a linalg op, or None where its shape is not understood (it then counts as one opaque operation)."""
+    """The loop nest of a linalg op, or None where it is not understood (it then counts as one operation)."""
     from .function_view import property_text  # the view imports this module
 
     text = view.text_of(op)

@@ -1,4 +1,4 @@
-"""Feature group `liveness`: values live at once, dependence chains and parallelism, in the order the program is written."""
+"""Feature group `liveness`: values live at once, dependence chains, parallelism, in the order of the program."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def liveness(view: FunctionView) -> dict[str, float]:
 
 
 def _pressure(view: FunctionView, out: dict[str, float], hot: Loop | None) -> None:
-    """Live ranges over the order of the program; a value used in a loop that it was made outside of lives to the loop's end."""
+    """Live ranges in program order; a value used in a loop and made outside of it lives to the loop's end."""
     nodes = view.nodes
     n = len(nodes)
     end_of: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Feature group `loops`: depth, trip counts, shape of the nests, and what an optimizing compiler's unroller would see."""
+"""Feature group `loops`: depth, trip counts, the shape of the nests, and sizes after small loops are unrolled."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def ops(view: FunctionView) -> dict[str, float]:
 
 
 def constant_text(text: str) -> str:
-    """The value of an `arith.constant` in either syntax: ` 1.5 : f32` and `() <{value = 1.5 : f32}> …` -> "1.5 : f32"."""
+    """The value of a constant in either syntax: ` 1.5 : f32`, `() <{value = 1.5 : f32}> …` -> "1.5 : f32"."""
     if is_generic(text):
         match = re.search(r"value\s*=\s*(.*?)\s*\}>", text, re.S)
         return match.group(1) if match else text

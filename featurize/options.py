@@ -29,7 +29,7 @@ _ENUM = re.compile(r'(?:#[\w.]+<\s*([\w.-]+)\s*>|"([\w.:-]{1,32})"|(true|false|u
 
 
 def options(view: FunctionView) -> dict[str, float]:
-    """The fixed features, `options.<name>` for each number or flag, and `options.<name>/<value>` = 1 for each enum or short string."""
+    """The fixed features, `options.<name>` for each number or flag, `options.<name>/<value>` = 1 for each enum."""
     out = {"options.count": 0.0, "options.noalias": 0.0}
     function = view.function
     text = view.text_of(function)

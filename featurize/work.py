@@ -8,8 +8,25 @@ from .function_view import FunctionView
 from .inner_loops import bodies
 from .op_classes import CLASSES, FLOAT_CLASSES, INT_CLASSES, THROUGHPUT
 
-_COUNTED = ("flops", "float_ops", "float_ops_f32", "float_ops_f64", "int_ops", "loads", "stores", "load_bytes", "store_bytes",
-            "bytes", "executions", "loop_iterations", "instructions", "divs", "math_calls", "cycles", "index_ops")  # fmt: skip
+_COUNTED = (
+    "flops",
+    "float_ops",
+    "float_ops_f32",
+    "float_ops_f64",
+    "int_ops",
+    "loads",
+    "stores",
+    "load_bytes",
+    "store_bytes",
+    "bytes",
+    "executions",
+    "loop_iterations",
+    "instructions",
+    "divs",
+    "math_calls",
+    "cycles",
+    "index_ops",
+)
 FEATURES: dict[str, tuple[str, str]] = {
     "work.executions": (
         "operations executed in one call: iteration volume × operations, constants and yields apart",
@@ -121,11 +138,24 @@ def work(view: FunctionView) -> dict[str, float]:
             vector_flops += node.execs * node.lanes
     total_bytes = load_bytes + store_bytes
     values = {
-        "executions": executions, "flops": flops, "float_ops": float_ops, "float_ops_f32": narrow, "float_ops_f64": wide, "int_ops": ints,
-        "index_ops": index, "loads": loads, "stores": stores, "load_bytes": load_bytes, "store_bytes": store_bytes, "bytes": total_bytes,
-        "divs": divs, "math_calls": math_calls, "loop_iterations": sum(loop.execs for loop in view.loops), "instructions": instructions,
+        "executions": executions,
+        "flops": flops,
+        "float_ops": float_ops,
+        "float_ops_f32": narrow,
+        "float_ops_f64": wide,
+        "int_ops": ints,
+        "index_ops": index,
+        "loads": loads,
+        "stores": stores,
+        "load_bytes": load_bytes,
+        "store_bytes": store_bytes,
+        "bytes": total_bytes,
+        "divs": divs,
+        "math_calls": math_calls,
+        "loop_iterations": sum(loop.execs for loop in view.loops),
+        "instructions": instructions,
         "cycles": cycles,
-    }  # fmt: skip
+    }
     for name, value in values.items():
         out[f"work.{name}"] = value
         out[f"work.{name}_log"] = math.log1p(value)
