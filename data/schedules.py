@@ -20,6 +20,7 @@ Steps that leave the text as it is are left out of a schedule's name and passes.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -37,8 +38,8 @@ WHOLE = 1 << 20
 MAX_TEXT_BYTES = 150_000
 """A variant with more text than this (a large full unroll) is refused: `LabelError("schedule-too-large")`."""
 
-MAX_TRIP_OF_FULL_UNROLL = 32
-"""Loops of more iterations are not unrolled fully."""
+MAX_COPIES = 64
+"""Full unrolling may make at most so many copies of a body, over all loops around it."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class Outline:
 
 _TOKEN = re.compile(r"affine\.for\b[^\n]*\{|[{}]")
 _CONSTANT_BOUNDS = re.compile(r"=\s*(-?\d+)\s+to\s+(-?\d+)(?:\s+step\s+(\d+))?")
+_TILE_BOUNDS = re.compile(r"affine_map<\(d0\) -> \(d0\)>\((%\w+)\) to affine_map<\(d0\) -> \(d0 \+ (\d+)\)>\((%\w+)\)")
 _ELEMENT = re.compile(r"memref<[^<>]*?x?([bfi]f?\d+|index)\b")
 
 
@@ -113,6 +115,10 @@ def outline(mlir: str) -> Outline:
 
 
 def _trip_count(header: str) -> int | None:
+    """Iterations of a loop with constant bounds or with those of a full tile, None of any other."""
+    tile = _TILE_BOUNDS.search(header)
+    if tile is not None:
+        return int(tile[2]) if tile[1] == tile[3] and " step " not in header else None
     bounds = _CONSTANT_BOUNDS.search(header)
     if bounds is None:
         return None
@@ -147,8 +153,6 @@ def apply(mlir_text: str, schedule: Schedule, *, timeout_s: float = 20.0) -> str
 
 _LOOP = re.compile(r"affine\.for (%\S+) = (.+?) to (.+?)(?: step (\d+))?(?: iter_args\(.*)? \{$", re.M)
 _ACCESS = re.compile(r"affine\.(load|store) [^\n]*?(%\S+?)\[([^\]]*)\] : memref<([^>,]*)")
-_TILE_START = re.compile(r"affine_map<\(d0\) -> \(d0\)>\((%\S+)\)$")
-_TILE_END = re.compile(r"affine_map<\(d0\) -> \(d0 \+ (\d+)\)>\((%\S+)\)$")
 _NOT_UNIT = re.compile(r"\*|floordiv|ceildiv|mod")
 
 
@@ -175,9 +179,9 @@ def _lanes_that_fit(mlir: str) -> list[int]:
         return []
     lanes = [4, 8, 16]
     for variable, low, high, step in _LOOP.findall(mlir):
-        start, end = _TILE_START.match(low), _TILE_END.match(high)
-        if start and end and start[1] == end[2] and not step:
-            lanes = [n for n in lanes if int(end[1]) % n == 0]
+        tile = _TILE_BOUNDS.fullmatch(f"{low} to {high}")
+        if tile is not None and tile[1] == tile[3] and not step:
+            lanes = [n for n in lanes if int(tile[2]) % n == 0]
             continue
         if not (low.lstrip("-").isdigit() and high.isdigit()):
             return []
@@ -325,15 +329,29 @@ def _unroll(rng: random.Random, mlir: str) -> Schedule | None:
 
 
 def _unroll_full(rng: random.Random, mlir: str) -> Schedule | None:
+    """All loops up to some trip count. The threshold needs the factor -1 beside it, or the factor is 4."""
     if yields_its_own_arguments(mlir):
         return None
-    fitting = [
-        trip for trip in outline(mlir).innermost_trips if trip is not None and 1 < trip <= MAX_TRIP_OF_FULL_UNROLL
-    ]
+    trips = {trip for trip in outline(mlir).innermost_trips if trip is not None and trip > 1}
+    fitting = sorted(limit for limit in trips if _copies(mlir, limit) <= MAX_COPIES)
     if not fitting:
         return None
     limit = rng.choice(fitting)
-    return _step(f"unroll-full-{limit}", f"affine-loop-unroll{{unroll-full-threshold={limit}}}")
+    return _step(f"unroll-full-{limit}", f"affine-loop-unroll{{unroll-factor=-1 unroll-full-threshold={limit}}}")
+
+
+def _copies(mlir: str, limit: int) -> int:
+    """The most copies of one operation when every loop of at most `limit` iterations is unrolled."""
+    most = 1
+    around: list[int] = []  # one entry per open brace
+    for token in _TOKEN.findall(mlir):
+        if token == "}":
+            around.pop()
+            continue
+        trip = _trip_count(token) if token.startswith("affine.for") else None
+        around.append(trip if trip is not None and trip <= limit else 1)
+        most = max(most, math.prod(around))
+    return most
 
 
 def _fuse(rng: random.Random, mlir: str) -> Schedule | None:

@@ -1,0 +1,352 @@
+"""Schedules change a program's text and never its meaning."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from irgauge.data import schedules
+from irgauge.data.families.nests import KINDS, nest
+from irgauge.data.label.llvm import to_assembly
+from irgauge.data.label.tools import tool
+from irgauge.data.schedules import IDENTITY, PLANS, Schedule, Variant, apply, outline, schedules_for, variants_for
+from irgauge.errors import LabelError, ToolMissingError
+
+
+def _has(*names: str) -> bool:
+    try:
+        return all(tool(name) for name in names)
+    except ToolMissingError:
+        return False
+
+
+needs_tools = pytest.mark.skipif(
+    not _has("mlir-opt", "mlir-translate", "opt", "llc", "gcc"), reason="the labelling toolchain is not installed"
+)
+
+MATMUL = """
+func.func @kernel(%A: memref<96x80xf32>, %B: memref<80x112xf32>, %C: memref<96x112xf32>) {
+  affine.for %i = 0 to 96 {
+    affine.for %j = 0 to 112 {
+      affine.for %k = 0 to 80 {
+        %a = affine.load %A[%i, %k] : memref<96x80xf32>
+        %b = affine.load %B[%k, %j] : memref<80x112xf32>
+        %c = affine.load %C[%i, %j] : memref<96x112xf32>
+        %m = arith.mulf %a, %b : f32
+        %s = arith.addf %c, %m : f32
+        affine.store %s, %C[%i, %j] : memref<96x112xf32>
+      }
+    }
+  }
+  return
+}
+"""
+
+# Every iteration of %t needs the whole sweep before it.
+SWEEPS = """
+func.func @kernel(%A: memref<34x34xf64>) {
+  %w = arith.constant 0.5 : f64
+  affine.for %t = 0 to 8 {
+    affine.for %i = 1 to 33 {
+      affine.for %j = 1 to 33 {
+        %a = affine.load %A[%i - 1, %j] : memref<34x34xf64>
+        %b = affine.load %A[%i, %j + 1] : memref<34x34xf64>
+        %s = arith.addf %a, %b : f64
+        %m = arith.mulf %s, %w : f64
+        affine.store %m, %A[%i, %j] : memref<34x34xf64>
+      }
+    }
+  }
+  return
+}
+"""
+
+
+# The second row of a pair reads what the first has not written yet when the two rows are jammed together.
+DIAGONAL = """
+func.func @kernel(%A: memref<34x34xf64>) {
+  affine.for %i = 1 to 33 {
+    affine.for %j = 1 to 33 {
+      %a = affine.load %A[%i - 1, %j + 1] : memref<34x34xf64>
+      affine.store %a, %A[%i, %j] : memref<34x34xf64>
+    }
+  }
+  return
+}
+"""
+
+# The older of two carried values is passed on as it is.
+FIBONACCI = """
+func.func @kernel(%A: memref<64xi64>) {
+  %one = arith.constant 1 : i64
+  %r:2 = affine.for %i = 0 to 64 iter_args(%x = %one, %y = %one) -> (i64, i64) {
+    %s = arith.addi %x, %y : i64
+    affine.store %s, %A[%i] : memref<64xi64>
+    affine.yield %s, %x : i64, i64
+  }
+  return
+}
+"""
+
+
+def _map(subscript: str, trip: int = 64, size: int = 200) -> str:
+    return f"""
+func.func @kernel(%A: memref<{size}xf32>, %B: memref<64xf32>) {{
+  affine.for %i = 0 to {trip} {{
+    %a = affine.load %A[{subscript}] : memref<{size}xf32>
+    affine.store %a, %B[%i] : memref<64xf32>
+  }}
+  return
+}}
+"""
+
+
+# --- running a kernel -------------------------------------------------------------------------------------------------
+
+NUMPY = {name: np.dtype(kind) for name, kind in zip(("f32", "f64", "i8", "i16", "i32", "i64"), "fdbhiq", strict=True)}
+
+
+def _operands(mlir: str) -> list[np.ndarray]:
+    """Random values for each argument: reals in [0.5, 1.5), integers in [-9, 9]."""
+    rng = np.random.default_rng(1)
+    header = re.search(r"func\.func @kernel\((.*?)\) \{", mlir)
+    assert header is not None
+    values = []
+    for inside in re.findall(r"memref<([^>]*)>", header[1]):
+        *shape, element = inside.split("x")
+        kind, size = NUMPY[element], [int(extent) for extent in shape]
+        drawn = rng.uniform(0.5, 1.5, size) if element[0] == "f" else rng.integers(-9, 10, size)
+        values.append(drawn.astype(kind))
+    return values
+
+
+def _run(mlir: str, operands: Sequence[np.ndarray], folder: Path) -> list[np.ndarray]:
+    name = f"kernel{zlib.crc32(mlir.encode())}"
+    (folder / f"{name}.s").write_text(to_assembly(mlir))
+    subprocess.run(["gcc", "-shared", f"{name}.s", "-o", f"{name}.so", "-lm"], cwd=folder, check=True)
+    results = [operand.copy() for operand in operands]
+    ctypes.CDLL(str(folder / f"{name}.so")).kernel(*[ctypes.c_void_p(one.ctypes.data) for one in results])
+    return results
+
+
+def _same(expected: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> bool:
+    """Integers exactly; reals up to another order of the same sums."""
+    for wanted, found in zip(expected, results, strict=True):
+        if wanted.dtype.kind == "i":
+            if not np.array_equal(wanted, found):
+                return False
+            continue
+        tolerance = 2e-3 if wanted.dtype == np.float32 else 1e-8
+        scale = float(np.max(np.abs(wanted[np.isfinite(wanted)]), initial=0.0))
+        if not np.allclose(wanted, found, rtol=tolerance, atol=tolerance * scale / 50, equal_nan=True):
+            return False
+    return True
+
+
+def _keeps_meaning(source: str, variant: str, folder: Path) -> bool:
+    operands = _operands(source)
+    return _same(_run(source, operands, folder), _run(variant, operands, folder))
+
+
+def _drawn_with(source: str, *moves: str) -> list[Variant]:
+    """The variants of all plans with one of these moves in them."""
+    wanted = [getattr(schedules, move) for move in moves]
+    plans = tuple(plan for plan in PLANS if any(move in plan for move in wanted))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schedules, "PLANS", plans)
+        return variants_for(source, 0, count=len(plans) + 1)[1:]
+
+
+# --- meaning ----------------------------------------------------------------------------------------------------------
+
+
+@needs_tools
+def test_variants_compute_what_their_source_computes(tmp_path: Path) -> None:
+    seed = 300
+    for family in KINDS:
+        source = min((nest(family, seed + i).mlir for i in range(4)), key=len)
+        operands = _operands(source)
+        variants = variants_for(source, seed, count=4)
+        assert variants[0].schedule == IDENTITY
+        expected = _run(variants[0].mlir, operands, tmp_path)
+        for variant in variants[1:]:
+            assert _same(expected, _run(variant.mlir, operands, tmp_path)), (family, variant.schedule)
+
+
+@needs_tools
+def test_unroll_and_jam_is_kept_from_loops_that_carry(tmp_path: Path) -> None:
+    jam = Schedule("jam-2", ("affine-loop-unroll-jam{unroll-jam-factor=2}",))
+    assert not _keeps_meaning(DIAGONAL, apply(DIAGONAL, jam), tmp_path)  # the pass itself does not look
+    assert not any("jam" in variant.schedule.name for variant in _drawn_with(DIAGONAL, "JAM"))
+    assert any("jam" in variant.schedule.name for variant in _drawn_with(MATMUL, "JAM"))
+
+
+@needs_tools
+def test_unrolling_is_kept_from_values_carried_on_unchanged(tmp_path: Path) -> None:
+    unroll = Schedule("unroll-4", ("affine-loop-unroll{unroll-factor=4}",))
+    assert not _keeps_meaning(FIBONACCI, apply(FIBONACCI, unroll), tmp_path)
+    assert not any("unroll" in variant.schedule.name for variant in _drawn_with(FIBONACCI, "UNROLL", "UNROLL_FULL"))
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (_map("%i * 2"), "stride 2"),
+        (_map("%i floordiv 2"), "every element twice"),
+        (_map("%i", trip=61), "a store past the loop"),
+    ],
+)
+def test_vectorization_is_kept_from_what_the_pass_gets_wrong(source: str, why: str, tmp_path: Path) -> None:
+    vectorize = Schedule("vectorize-8", ("affine-super-vectorize{virtual-vector-size=8}",))
+    assert not _keeps_meaning(source, apply(source, vectorize), tmp_path), why
+    assert not any("vectorize-8" in variant.schedule.name for variant in _drawn_with(source, "VECTORIZE"))
+
+
+@needs_tools
+def test_vectorization_masks_the_lanes_past_an_array(tmp_path: Path) -> None:
+    source = _map("%i", trip=61).replace("memref<64xf32>", "memref<61xf32>")
+    widths = [variant for variant in _drawn_with(source, "VECTORIZE") if "vectorize" in variant.schedule.name]
+    assert widths
+    assert all(_keeps_meaning(source, variant.mlir, tmp_path) for variant in widths)
+
+
+@needs_tools
+def test_fusion_that_loses_a_first_value_is_refused() -> None:
+    source = """
+func.func @kernel(%A: memref<32x16xf32>, %C: memref<32xf32>, %D: memref<32xf32>) {
+  affine.for %i = 0 to 32 {
+    affine.for %j = 0 to 16 {
+      %a = affine.load %A[%i, %j] : memref<32x16xf32>
+      %c = affine.load %C[%i] : memref<32xf32>
+      %s = arith.addf %a, %c : f32
+      affine.store %s, %C[%i] : memref<32xf32>
+    }
+  }
+  return
+}
+"""
+    buffered = source.replace("{\n  affine.for %i", "{\n  %B = memref.alloc() : memref<32xf32>\n  affine.for %i")
+    buffered = buffered.replace("%C[%i]", "%B[%i]")
+    assert not schedules._buffers_are_written_first(source, buffered)
+    assert schedules._buffers_are_written_first(buffered, buffered)
+    cleared = buffered.replace("    affine.for %j", "    affine.store %z, %B[%i] : memref<32xf32>\n    affine.for %j")
+    assert schedules._buffers_are_written_first(source, cleared)
+
+
+# --- structure --------------------------------------------------------------------------------------------------------
+
+
+def test_outline_of_nested_and_neighbouring_loops() -> None:
+    found = outline(MATMUL)
+    assert (found.max_depth, found.nests, found.innermost_trips, found.carried) == (3, 1, (80,), False)
+    two = """
+  affine.for %i = 0 to %n {
+    %r = affine.for %j = 2 to 11 step 3 iter_args(%x = %z) -> (f64) {
+      affine.yield %x : f64
+    }
+    affine.if affine_set<(d0) : (d0 - 3 >= 0)>(%i) {
+    }
+  }
+  affine.for %i = affine_map<(d0) -> (d0)>(%m) to 9 {
+    affine.store %z, %A[%i] : memref<9xi16>
+  }
+"""
+    found = outline(two)
+    assert (found.max_depth, found.nests, found.innermost_trips, found.carried) == (2, 2, (3, None), True)
+    assert found.element_bits == 16
+    start, end = "affine_map<(d0) -> (d0)>(%a)", "affine_map<(d0) -> (d0 + 8)>(%a)"
+    assert outline(f"affine.for %b = {start} to {end} {{\n}}").innermost_trips == (8,)
+
+
+@needs_tools
+def test_full_unrolling_is_full_and_bounded(tmp_path: Path) -> None:
+    assert schedules._copies(MATMUL, 80) == 80
+    assert schedules._copies(MATMUL, 112) == 96 * 112 * 80
+    assert not any(
+        "full" in variant.schedule.name and "tile" not in variant.schedule.name
+        for variant in _drawn_with(MATMUL, "UNROLL_FULL")
+    )
+    small = MATMUL.replace("0 to 80", "0 to 7")
+    full = [variant.mlir for variant in _drawn_with(small, "UNROLL_FULL") if "full-7" in variant.schedule.name]
+    assert full
+    assert all(text.count("affine.for") == 2 and text.count("arith.mulf") == 7 for text in full)
+    assert _keeps_meaning(small, full[0], tmp_path)
+
+
+@needs_tools
+def test_interchange_is_the_tiler_with_sizes_one_and_whole(tmp_path: Path) -> None:
+    moved = apply(MATMUL, Schedule("", (f"affine-loop-tile{{tile-sizes=1,{schedules.WHOLE},1}}", *schedules.CLEAN)))
+    assert re.findall(r"affine\.for %\w+ = 0 to (\d+)", moved) == ["96", "80", "112"]
+    assert _keeps_meaning(MATMUL, moved, tmp_path)
+
+
+@needs_tools
+def test_tiling_is_kept_from_stencils_in_place(tmp_path: Path) -> None:
+    tile = Schedule("tile-4", ("affine-loop-tile{tile-size=4}",))
+    assert not _keeps_meaning(SWEEPS, apply(SWEEPS, tile), tmp_path)  # the pass's own check lets it through
+    names = [variant.schedule.name for variant in _drawn_with(SWEEPS, "TILE", "INTERCHANGE", "TILE_TWICE", "UNROLL")]
+    assert len(names) > 3
+    assert not any("tile" in name or "interchange" in name for name in names)
+
+
+@needs_tools
+def test_variants_differ_and_their_schedules_make_them_again() -> None:
+    variants = variants_for(MATMUL, 5, count=9)
+    assert len(variants) == 9
+    assert len({variant.mlir for variant in variants}) == 9
+    assert len({variant.schedule.name for variant in variants}) == 9
+    for variant in variants[::3]:
+        assert apply(variants[0].mlir, variant.schedule) == variant.mlir
+    assert variants_for(MATMUL, 5, count=9) == variants
+    assert schedules_for(MATMUL, 5, count=9) == [variant.schedule for variant in variants]
+    assert schedules_for(MATMUL, 6, count=9) != [variant.schedule for variant in variants]
+
+
+@needs_tools
+def test_each_text_stands_for_itself() -> None:
+    assert not any(re.search(r"^#", variant.mlir, re.M) for variant in variants_for(SWEEPS, 0, count=12))
+
+
+@needs_tools
+def test_a_program_without_loops_has_only_itself() -> None:
+    assert [one.name for one in schedules_for("func.func @kernel() {\n  return\n}\n")] == ["identity"]
+
+
+@needs_tools
+def test_failures_carry_a_reason() -> None:
+    with pytest.raises(LabelError, match=r"schedule-error: .*no-such-pass"):
+        apply(MATMUL, Schedule("none", ("no-such-pass",)))
+    with pytest.raises(LabelError, match=r"schedule-error: .*expected"):
+        apply("func.func @kernel(", IDENTITY)
+    with pytest.raises(LabelError, match=r"schedule-too-large: all: \d+ bytes of MLIR"):
+        apply(
+            MATMUL,
+            Schedule(
+                "all",
+                (
+                    "affine-loop-unroll{unroll-factor=-1}",
+                    "affine-loop-unroll{unroll-factor=16}",
+                    "affine-loop-unroll{unroll-factor=8}",
+                ),
+            ),
+        )
+    with pytest.raises(LabelError, match="schedule-timeout"):
+        apply(MATMUL, IDENTITY, timeout_s=0.001)
+
+
+@needs_tools
+def test_a_failing_step_is_reported_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = schedules._Move(lambda rng, mlir: Schedule("broken", ("no-such-pass",)))
+    monkeypatch.setattr(schedules, "PLANS", ((schedules.UNROLL, broken), (schedules.UNROLL,)))
+    failures: list[tuple[str, LabelError]] = []
+    variants = variants_for(MATMUL, 0, failures=failures)
+    assert len(variants) == 2
+    assert [(name.split("+")[-1], error.reason) for name, error in failures] == [("broken", "schedule-error")]
