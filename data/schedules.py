@@ -153,7 +153,7 @@ def apply(mlir_text: str, schedule: Schedule, *, timeout_s: float = 20.0) -> str
 
 _LOOP = re.compile(r"affine\.for (%\S+) = (.+?) to (.+?)(?: step (\d+))?(?: iter_args\(.*)? \{$", re.M)
 _ACCESS = re.compile(r"affine\.(load|store) [^\n]*?(%\S+?)\[([^\]]*)\] : memref<([^>,]*)")
-_NOT_UNIT = re.compile(r"\*|floordiv|ceildiv|mod")
+_NOT_UNIT = re.compile(r"\*|floordiv|ceildiv|mod|-\s*%")
 
 
 def _outermost_is_parallel(mlir: str) -> bool:
@@ -167,8 +167,8 @@ def _lanes_that_fit(mlir: str) -> list[int]:
     """Vector widths with which `affine-super-vectorize` keeps the meaning of this program; [] for none.
 
     Asked of every loop, since the pass chooses: constant bounds, or those of a full tile; every subscript without
-    multiples, quotients or remainders; a trip count the width divides, unless the loop ends where its stores' arrays
-    end (the lanes beyond are masked there).
+    multiples (of -1 too), quotients or remainders; a trip count the width divides, unless the loop ends where its
+    stores' arrays end (the lanes beyond are masked there).
     """
     accesses = [
         (kind, subscripts.split(", "), shape.split("x")) for kind, _, subscripts, shape in _ACCESS.findall(mlir)

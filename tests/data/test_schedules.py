@@ -201,6 +201,7 @@ def test_unrolling_is_kept_from_values_carried_on_unchanged(tmp_path: Path) -> N
     [
         (_map("%i * 2"), "stride 2"),
         (_map("%i floordiv 2"), "every element twice"),
+        (_map("-%i + 63"), "backwards"),
         (_map("%i", trip=61), "a store past the loop"),
     ],
 )
