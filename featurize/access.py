@@ -214,12 +214,14 @@ def access(view: FunctionView) -> dict[str, float]:
 
 
 def _footprints(model: CacheModel) -> dict[int, float]:
-    """Distinct bytes of each root: exact for walks of a whole memref, else by lines, at most what it holds."""
-    out = {}
+    """Distinct bytes of each root: the elements of its groups, together at most what it holds."""
+    out: dict[int, float] = {}
+    whole: dict[int, float] = {}
     for group in model.groups:
-        whole = group.first.extent * group.first.bits / 8
-        out[group.root] = min(whole, model.cold[group.root] * LINE_BYTES)
-    return out
+        bytes_ = group.first.bits / 8
+        out[group.root] = out.get(group.root, 0.0) + group.elements * bytes_
+        whole[group.root] = max(whole.get(group.root, 0.0), group.first.extent * bytes_)
+    return {root: min(touched, whole[root]) for root, touched in out.items()}
 
 
 def _kind(stride: int, a: Access) -> str:

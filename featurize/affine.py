@@ -238,6 +238,11 @@ class InlineMap:
     uses: tuple[str, ...]
     """SSA names, each time one is written, in the order of the text."""
 
+    @property
+    def written(self) -> tuple[str, ...]:
+        """SSA names in order of appearance, each once: the order in which the reader lists the operands."""
+        return tuple(dict.fromkeys(self.uses))
+
 
 class _Parser:
     """Recursive descent over one short text; nesting depth is bounded by its parentheses (limit 100)."""

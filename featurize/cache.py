@@ -3,7 +3,8 @@
 Accesses of one loop to one memref whose addresses differ in constants only form a group. For each loop around a group
 the model knows how many distinct lines one run of that loop touches. A group fetches its lines anew on each run of the
 innermost loop whose data, all groups together, does not fit. Lines of a column walk whose rows share cache sets weigh
-more. A buffer that is allocated inside a loop and never freed is new memory each time.
+more; that columns of two memrefs meet in the same sets now and then is not seen. A buffer that is allocated inside a
+loop and never freed is new memory each time.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Lines = tuple[float, float]
 class RefGroup:
     """Accesses of one loop to one memref with one linear part."""
 
-    __slots__ = ("count", "first", "largest", "levels", "loop", "ranges", "root", "stores", "weight")
+    __slots__ = ("count", "elements", "first", "largest", "levels", "loop", "ranges", "root", "stores", "weight")
 
     def __init__(self, access: Access) -> None:
         self.first = access
@@ -37,6 +38,8 @@ class RefGroup:
         self.count = 0
         self.stores = 0
         self.weight = 0.0
+        self.elements = 1.0
+        """Distinct elements in one call."""
         self.ranges = [[i.const, i.const] for i in access.indices]
         self.levels: list[Lines] = []
         """Lines of one run of each loop from the innermost outwards, then of the function, at average trip counts."""
@@ -125,6 +128,7 @@ class CacheModel:
                 out.append((lines * copies, lines * copies))
                 loop = loop.parent
             out.append((lines * copies, lines * copies))
+            group.elements = float(access.extent)
             return out
         spans = [float(b[1] - b[0] + 1) for b in group.ranges]
         points = [float(min(b[1] - b[0] + 1, group.count)) for b in group.ranges]
@@ -172,6 +176,11 @@ class CacheModel:
             out.append((here[0] * copies, here[1] * copies))
             loop = loop.parent
         out.append((here[0] * copies, here[1] * copies))
+        elements = 1.0
+        for span, count, extent in zip(spans, points, access.shape, strict=False):
+            elements *= max(1.0, min(span, count, extent))
+        if not largest:
+            group.elements = min(elements, visits * access.lanes)
         return out
 
     def _runs(self, which: int, *, largest: bool) -> dict[int, float]:

@@ -251,5 +251,5 @@ class Featurizer:
         if getattr(self, "_output", "default") == "pandas":
             import pandas
 
-            return pandas.DataFrame(matrix, columns=list(schema.names), index=getattr(X, "index", None))
+            return pandas.DataFrame(matrix, columns=list(schema.names), index=X.index if hasattr(X, "iloc") else None)
         return matrix

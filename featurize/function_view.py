@@ -26,6 +26,7 @@ import numpy.typing as npt
 from .affine import (
     AffineError,
     AffineMap,
+    InlineMap,
     Linear,
     Term,
     constant,
@@ -108,7 +109,6 @@ class Loop:
     """One loop of one dimension."""
 
     __slots__ = (
-        "blocks",
         "carried",
         "children",
         "constant_trip",
@@ -117,9 +117,11 @@ class Loop:
         "entries",
         "execs",
         "first",
+        "high",
         "iv",
         "kind",
         "last",
+        "low",
         "lowers",
         "max_trip",
         "node",
@@ -127,7 +129,6 @@ class Loop:
         "parallel",
         "parent",
         "reduction",
-        "span",
         "step",
         "trip",
         "unknown",
@@ -152,6 +153,9 @@ class Loop:
         self.constant_trip = False
         """The same number of iterations each time."""
         self.unknown = False
+        self.low = 0.0
+        self.high = float(UNKNOWN_TRIP)
+        """Range of the loop variable over all iterations, as far as bounds tell."""
         self.entries = 0.0
         """How often the loop is entered in one call of the function."""
         self.execs = 0.0
@@ -164,8 +168,6 @@ class Loop:
         """(block argument, yielded value) of each loop-carried value."""
         self.first = self.last = 0
         """Node indices of its body: first <= index < last."""
-        self.span = 0.0
-        self.blocks: list[int] = []
 
 
 class Access:
@@ -654,7 +656,8 @@ class FunctionView:
             sizes.append(len(members))
         mapped = parse_inline(", ".join(flat))
         order = mapped.names
-        results = [r.substitute(operands[: len(order)]) for r in mapped.results]
+        values = _by_name(mapped, operands[: len(order)])
+        results = [r.substitute(values) for r in mapped.results]
         out, at = [], 0
         for size in sizes:
             out.append(results[at : at + size])
@@ -699,6 +702,7 @@ class FunctionView:
         if not known:
             loop.unknown = True
             loop.execs = entries * UNKNOWN_TRIP
+            loop.low, loop.high = _range(loop, self.loop_of_iv)
             return
         if all(not d.terms for d in known):
             loop.trip = loop.max_trip = float(max(0, -(-min(d.const for d in known) // loop.step)))
@@ -711,8 +715,13 @@ class FunctionView:
             total = float(weights.sum())
             loop.trip = float((weights * trips).sum() / total) if total > 0 else 0.0
             loop.max_trip = float(trips.max()) if len(trips) else 0.0
+            if total > len(weights) + 0.5:  # sampled: the largest count may lie between the points
+                most = min(_largest(d, self.loop_of_iv) for d in known)
+                if math.isfinite(most):
+                    loop.max_trip = max(loop.max_trip, -(-most // loop.step))
             loop.constant_trip = bool(len(trips)) and float(trips.min()) == loop.max_trip
         loop.execs = entries * loop.trip
+        loop.low, loop.high = _range(loop, self.loop_of_iv)
 
     def _ancestors(self, loop: Loop | None) -> list[Loop]:
         out = []
@@ -909,10 +918,7 @@ class FunctionView:
                 return [r.substitute(operands) for r in self.map_of(property_text(text, "map")).results]
             start = text.index("[")
             inline = parse_inline(text[start + 1 : _closing(text, start)])
-            if len(operands) != len(inline.names) and len(operands) == len(inline.uses):
-                first = {name: operands[i] for i, name in reversed(list(enumerate(inline.uses)))}
-                operands = [first[name] for name in inline.names]
-            return [r.substitute(operands) for r in inline.results]
+            return [r.substitute(_by_name(inline, operands)) for r in inline.results]
         except (AffineError, IndexError, ValueError, TypeError):
             return []
 
@@ -1282,6 +1288,33 @@ def op_class_for_virtual(cls: str, element: str) -> str:
     if element[:1] == "i" or element[:2] in ("si", "ui"):
         return {"fadd": "iadd", "fmul": "imul", "fminmax": "iadd", "fdiv": "idiv", "fma": "imul"}.get(cls, cls)
     return cls
+
+
+def _largest(expression: Linear, loops: dict[Hashable, Loop]) -> float:
+    """An upper bound of an expression over the ranges of the loop variables; inf where it is not linear in them."""
+    total = float(expression.const)
+    for v, c in expression.terms.items():
+        loop = loops.get(v)
+        if loop is None:
+            return math.inf
+        total += c * (loop.high if c > 0 else loop.low)
+    return total
+
+
+def _range(loop: Loop, loops: dict[Hashable, Loop]) -> tuple[float, float]:
+    """(least, largest) value of a loop's variable."""
+    lows = [-_largest(lower.scaled(-1), loops) for lower in loop.lowers]
+    highs = [_largest(lower, loops) for lower in loop.lowers]
+    low = max((x for x in lows if math.isfinite(x)), default=0.0)
+    high = max((x for x in highs if math.isfinite(x)), default=low)
+    return low, high + max(0.0, loop.max_trip - 1) * loop.step
+
+
+def _by_name(inline: InlineMap, operands: list[Linear]) -> list[Linear]:
+    """The operands, listed as the text mentions them, in the order of `inline.names`."""
+    mentions = inline.uses if len(operands) == len(inline.uses) else inline.written
+    value = dict(zip(mentions, operands, strict=True))
+    return [value[name] for name in inline.names]
 
 
 def _scf_dim(lower: Linear, upper: Linear, step: Linear) -> tuple[list[Linear], list[Linear], int]:

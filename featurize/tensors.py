@@ -32,7 +32,7 @@ FEATURES: dict[str, tuple[str, str]] = {
     ),
     "tensors.dynamic_dims": ("dynamic extents of arguments, results and values made inside", "count"),
     "tensors.unranked": ("unranked memrefs and tensors", "count"),
-    "tensors.strided": ("memrefs with a layout that is not contiguous", "count"),
+    "tensors.strided": ("memrefs and views with a layout that is not contiguous", "count"),
     "tensors.allocs": ("allocations", "count"),
     "tensors.element_bits_max": ("widest element", "bits"),
     "tensors.element_bits_min": ("narrowest element", "bits"),
@@ -49,7 +49,7 @@ def tensors(view: FunctionView) -> dict[str, float]:
     for node in view.nodes:
         for v in node.results:
             t = view.type_of(v)
-            if t.kind in ("memref", "tensor"):
+            if t.kind == "tensor" or (t.kind == "memref" and (node.cls == "alloc" or not _is_view(node.name))):
                 inside.append(t)
                 if node.cls == "alloc":
                     out["tensors.allocs"] += 1
@@ -84,11 +84,17 @@ def tensors(view: FunctionView) -> dict[str, float]:
         sum(t.shape.count(None) for t in [*shaped, *results, *inside] if t.shape is not None)
     )
     out["tensors.unranked"] = float(sum(t.shape is None and t.kind in ("memref", "tensor") for t in [*shaped, *inside]))
-    out["tensors.strided"] = float(sum(_is_strided(t) for t in [*shaped, *inside]))
+    views = [view.type_of(v) for node in view.nodes if _is_view(node.name) for v in node.results]
+    out["tensors.strided"] = float(sum(_is_strided(t) for t in [*shaped, *inside, *views]))
     bits = [t.element_bits for t in everything if t.element_bits]
     if bits:
         out["tensors.element_bits_max"], out["tensors.element_bits_min"] = float(max(bits)), float(min(bits))
     return out
+
+
+def _is_view(name: str) -> bool:
+    """Whether an operation gives another view of memory that exists."""
+    return name.startswith("memref.") and name not in ("memref.alloc", "memref.alloca", "memref.get_global")
 
 
 def _elements(t: TypeInfo) -> float:
