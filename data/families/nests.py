@@ -608,10 +608,13 @@ def multi(d: Draw) -> None:
     k = d.k
     n = d.rng.choices((1, 2, 3), (2, 4, 1))[0]
     stages = d.rng.choice((2, 2, 3, 3, 4, 5))
-    trips = d.trips(n, max(40.0, d.volume(high=4e6) / stages))
-    pool = fresh_arrays(d, d.rng.choice((1, 2, 3)))
     local, same, halo = d.chance(0.35), d.chance(0.7), d.chance(0.3)
+    trips = d.trips(n, max(40.0, d.volume(high=4e6) / stages), smallest=12 if halo else 2)
+    pool = fresh_arrays(d, d.rng.choice((1, 2, 3)))
     in_memory: list[Array] = []
+    lost = (
+        0  # a stage that reads neighbours covers less than the one before: no buffer is read where nothing was written
+    )
 
     for stage in range(stages):
         last = stage == stages - 1
@@ -621,7 +624,8 @@ def multi(d: Draw) -> None:
             sources = [in_memory[-1], *(one for one in sources if one is not in_memory[-1])][:3]
         reduce_last = n > 1 and not local and d.chance(0.2) and not last
         shrink = d.rng.randint(1, 2) if halo else 0
-        own = [max(2, trip - stage * shrink) for trip in trips]
+        lost += shrink
+        own = [trip - lost for trip in trips]
 
         def body(
             at: list[Index], sources: Sequence[Array] = sources, target: Array = target, shrink: int = shrink
@@ -630,7 +634,7 @@ def multi(d: Draw) -> None:
             for array in sources:
                 rank = len(array.extents) or n
                 index = list(at[:rank])
-                if not same and rank > 1 and d.chance(0.3):
+                if not (same or local) and rank > 1 and d.chance(0.3):
                     index.reverse()
                 if rank > len(at):
                     index = [at[i % len(at)] for i in range(rank)]
