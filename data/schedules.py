@@ -6,11 +6,14 @@ text it will be applied to, and checked there (running variants against their so
 * `affine-loop-tile` tiles in-place stencils although their dependences forbid it: tiling, and what is built from it
   here (interchange), is only used where `dependences.bands_are_permutable`.
 * `affine-loop-unroll-jam` checks nothing: only used where `affine-parallelize` proves the outermost loop parallel.
-* `affine-loop-unroll` mixes up carried values that a loop yields without having changed them: not used there.
+* `affine-loop-unroll` mixes up carried values that a loop yields without having changed them, and, of two and more,
+  those that reach a remainder of one iteration: see `_unrolls_rightly`.
 * `affine-super-vectorize` takes subscripts like `2 * i` and `i floordiv 2` for contiguous, stores past the end of a
   loop that does not cover its array, and dies of tiles with `min` bounds: see `_lanes_that_fit`.
-* `affine-loop-fusion` may put an accumulation into a fresh buffer and lose the array's first value: see
-  `_buffers_are_written_first`. With `maximal` it also changes results in other ways (durbin, doitgen): not used.
+* `affine-loop-fusion` may put an accumulation into a fresh buffer and lose the array's first value, drop iterations
+  that only an argument shows (fdtd-2d), and cut a recurrence into slices (deriche): see `_fusion_is_sound`. With
+  `maximal` it changes results in yet other ways (durbin, doitgen): not used.
+* `affine-loop-coalescing` forgets what the loops carry, and makes invalid maps of triangles: not used there.
 * `affine-data-copy-generate` reads stale copies where one inner loop writes what a later one reads: only used on
   perfect nests.
 * `affine-loop-unroll` with `cleanup-unroll` unrolls whole loops of thousands of iterations: not used.
@@ -198,6 +201,46 @@ def _lanes_that_fit(mlir: str) -> list[int]:
     return lanes
 
 
+def _unrolls_rightly(mlir: str, factor: int) -> bool:
+    """Whether `affine-loop-unroll` by a factor, or fully for 0, keeps the carried values of this program apart."""
+    if yields_its_own_arguments(mlir):
+        return False
+    for header in re.findall(r"affine\.for[^\n]*iter_args[^\n]*", mlir):
+        trip = _trip_count(header)
+        if header.count(" = ") > 2 and (trip is None or not factor or trip % factor == 1):
+            return False
+    return True
+
+
+def _executions(mlir: str) -> tuple[dict[str, int], list[int]] | None:
+    """Stores executed per argument, and iterations of the loops that carry values; None if a bound is no constant."""
+    stores: dict[str, int] = {}
+    carried: list[int] = []
+    around: list[int] = []  # one entry per open brace
+    for line in mlir.splitlines():
+        text = line.strip()
+        if text.startswith("}") and around:
+            around.pop()
+        if text.startswith("affine.store") and (target := re.search(r"(%arg\d+)\[", text)):
+            stores[target[1]] = stores.get(target[1], 0) + math.prod(around)
+        if text.endswith("{"):
+            trip = _trip_count(text) if "affine.for" in text else 1
+            if trip is None:
+                return None
+            around.append(trip)
+            if "iter_args" in text:
+                carried.append(math.prod(around))
+    return stores, sorted(carried)
+
+
+def _fusion_is_sound(before: str, after: str) -> bool:
+    """Whether a fusion left arguments as many stores, recurrences their iterations, and buffers their first value."""
+    if before == after:
+        return True
+    executed = _executions(before)
+    return executed is not None and executed == _executions(after) and _buffers_are_written_first(before, after)
+
+
 def _buffers_are_written_first(before: str, after: str) -> bool:
     """Whether every buffer that a pass brought in is stored to before it is loaded from, in the order of the text."""
     known = before.count("memref.alloc")
@@ -322,15 +365,15 @@ def _jam(rng: random.Random, mlir: str) -> Schedule | None:
 
 
 def _unroll(rng: random.Random, mlir: str) -> Schedule | None:
-    if yields_its_own_arguments(mlir):
-        return None
     factor = rng.choice((2, 4, 4, 8))
+    if not _unrolls_rightly(mlir, factor):
+        return None
     return _step(f"unroll-{factor}", f"affine-loop-unroll{{unroll-factor={factor}}}")
 
 
 def _unroll_full(rng: random.Random, mlir: str) -> Schedule | None:
     """All loops up to some trip count. The threshold needs the factor -1 beside it, or the factor is 4."""
-    if yields_its_own_arguments(mlir):
+    if not _unrolls_rightly(mlir, 0):
         return None
     trips = {trip for trip in outline(mlir).innermost_trips if trip is not None and trip > 1}
     fitting = sorted(limit for limit in trips if _copies(mlir, limit) <= MAX_COPIES)
@@ -386,15 +429,16 @@ def _copy(rng: random.Random, mlir: str) -> Schedule | None:
 
 
 def _coalesce(rng: random.Random, mlir: str) -> Schedule | None:
-    if outline(mlir).max_depth < 2 or None in map(_trip_count, re.findall(r"affine\.for[^\n]*", mlir)):
-        return None  # on triangles the pass makes invalid maps
+    found = outline(mlir)
+    if found.max_depth < 2 or found.carried or None in map(_trip_count, re.findall(r"affine\.for[^\n]*", mlir)):
+        return None
     return _step("coalesce", "affine-loop-coalescing", "canonicalize")
 
 
 TILE, TILE_EXACTLY, TILE_TWICE = _Move(_tile), _Move(_tile_exactly), _Move(_tile_twice)
 TILE_SEPARATE, TILE_FOR_CACHE = _Move(_tile_separate), _Move(_tile_for_cache)
 INTERCHANGE, JAM, UNROLL, UNROLL_FULL = _Move(_interchange), _Move(_jam), _Move(_unroll), _Move(_unroll_full)
-FUSE, VECTORIZE, COPY = _Move(_fuse, _buffers_are_written_first), _Move(_vectorize), _Move(_copy)
+FUSE, VECTORIZE, COPY = _Move(_fuse, _fusion_is_sound), _Move(_vectorize), _Move(_copy)
 SCALREP = _Move(lambda rng, mlir: _step("scalrep", "affine-scalrep"))
 LICM = _Move(lambda rng, mlir: _step("licm", "affine-loop-invariant-code-motion"))
 COALESCE = _Move(_coalesce)

@@ -196,6 +196,22 @@ def test_unrolling_is_kept_from_values_carried_on_unchanged(tmp_path: Path) -> N
 
 
 @needs_tools
+def test_unrolling_is_kept_from_remainders_of_one_with_two_carried_values(tmp_path: Path) -> None:
+    two = FIBONACCI.replace("%s, %x : i64", "%s, %z : i64").replace(
+        "affine.store %s", "%z = arith.maxsi %x, %y : i64\n    affine.store %s"
+    )
+    two = two.replace("  return", "  affine.store %r#0, %A[63] : memref<64xi64>\n  return")
+    odd = two.replace("0 to 64", "0 to 61")
+    unroll = Schedule("unroll-4", ("affine-loop-unroll{unroll-factor=4}",))
+    assert not _keeps_meaning(odd, apply(odd, unroll), tmp_path)
+    assert _keeps_meaning(two, apply(two, unroll), tmp_path)
+    assert schedules._unrolls_rightly(two, 4)
+    assert not schedules._unrolls_rightly(odd, 4)
+    assert schedules._unrolls_rightly(odd, 8)
+    assert not schedules._unrolls_rightly(odd, 0)
+
+
+@needs_tools
 @pytest.mark.parametrize(
     ("source", "why"),
     [
@@ -240,6 +256,53 @@ func.func @kernel(%A: memref<32x16xf32>, %C: memref<32xf32>, %D: memref<32xf32>)
     assert schedules._buffers_are_written_first(buffered, buffered)
     cleared = buffered.replace("    affine.for %j", "    affine.store %z, %B[%i] : memref<32xf32>\n    affine.for %j")
     assert schedules._buffers_are_written_first(source, cleared)
+
+
+@needs_tools
+def test_fusion_that_drops_iterations_is_refused(tmp_path: Path) -> None:
+    """The last column of %A is written by the first nest alone; the fused nest has no iteration for it."""
+    source = """
+func.func @kernel(%A: memref<7x9xf32>, %B: memref<7x9xf32>) {
+  affine.for %t = 0 to 2 {
+    affine.for %i = 1 to 7 {
+      affine.for %j = 0 to 9 {
+        %a = affine.load %A[%i, %j] : memref<7x9xf32>
+        %b = affine.load %B[%i, %j] : memref<7x9xf32>
+        %c = affine.load %B[%i - 1, %j] : memref<7x9xf32>
+        %d = arith.subf %b, %c : f32
+        %e = arith.addf %a, %d : f32
+        affine.store %e, %A[%i, %j] : memref<7x9xf32>
+      }
+    }
+    affine.for %i = 0 to 6 {
+      affine.for %j = 0 to 8 {
+        %b = affine.load %B[%i, %j] : memref<7x9xf32>
+        %a = affine.load %A[%i + 1, %j] : memref<7x9xf32>
+        %c = affine.load %A[%i, %j] : memref<7x9xf32>
+        %d = arith.subf %a, %c : f32
+        %e = arith.subf %b, %d : f32
+        affine.store %e, %B[%i, %j] : memref<7x9xf32>
+      }
+    }
+  }
+  return
+}
+"""
+    before = apply(source, IDENTITY)
+    after = apply(source, Schedule("fuse", ("affine-loop-fusion{mode=greedy}",)))
+    assert not _keeps_meaning(before, after, tmp_path)
+    assert not schedules._fusion_is_sound(before, after)
+    assert schedules._fusion_is_sound(before, before)
+    assert not any("fuse" in variant.schedule.name for variant in _drawn_with(source, "FUSE"))
+
+
+@needs_tools
+def test_coalescing_is_kept_from_loops_that_carry(tmp_path: Path) -> None:
+    rows = FIBONACCI.replace("memref<64xi64>", "memref<8x64xi64>").replace("%A[%i]", "%A[%n, %i]")
+    rows = rows.replace("  %r:2", "  affine.for %n = 0 to 8 {\n  %r:2").replace("  return", "  }\n  return")
+    coalesce = Schedule("coalesce", ("affine-loop-coalescing",))
+    assert not _keeps_meaning(rows, apply(rows, coalesce), tmp_path)
+    assert not any("coalesce" in variant.schedule.name for variant in _drawn_with(rows, "COALESCE"))
 
 
 # --- structure --------------------------------------------------------------------------------------------------------
