@@ -92,10 +92,14 @@ def build_real(log_path: Path, output: Path, corpus: Path, *, n_jobs: int = 1, l
 
 
 def generate(log: Log, families: Sequence[Family], *, limit: int | None = None, n_jobs: int) -> None:
-    """Write every schedule of every source to the log; sources that are there already are left alone."""
+    """Write every schedule of every source to the log; sources that are there already are left alone.
+
+    Families come mixed, in a fixed order, so that what is there when a run is stopped is a fair sample.
+    """
     finished = log.finished_sources()
     sources = [source for family in families for source in islice(family.sources(), limit)]
     waiting = [source for source in sources if source.program_id not in finished]
+    waiting.sort(key=lambda source: zlib.crc32(source.program_id.encode()))
     for source, (variants, failures) in _parallel(
         variants_of, ((s,) for s in waiting), len(waiting), n_jobs, "schedules"
     ):
