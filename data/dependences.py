@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["bands_are_permutable", "nests_are_perfect", "yields_its_own_arguments"]
+__all__ = ["bands_are_permutable", "later_nests_only_read", "nests_are_perfect", "yields_its_own_arguments"]
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,45 @@ def _without_band(loop: _Loop) -> bool:
     if len(loop.loops) == 1 and not loop.others:
         return _without_band(loop.loops[0])
     return bool(loop.loops)
+
+
+def later_nests_only_read(mlir: str) -> bool:
+    """Whether of loops that stand one after the other, a later one stores nothing that an earlier one accesses.
+
+    Stores to the same element in the same iteration, `C[i, j] = 0` and later `C[i, j] += x`, are allowed.
+    `affine-loop-fusion` looks at what a later nest reads, but may move its writes before an earlier nest's reads.
+    """
+    roots = _outermost_loops(mlir.splitlines())
+    groups = [roots]
+    while groups:
+        siblings = groups.pop()
+        groups += [loop.loops for loop in siblings]
+        for at, later in enumerate(siblings):
+            stored = {access.memref for access in later.accesses if access.stores}
+            for earlier in siblings[:at]:
+                for memref in stored & {access.memref for access in earlier.accesses}:
+                    places = _places(earlier, memref) | _places(later, memref)
+                    if len(places) > 1 or None in places:
+                        return False
+    return True
+
+
+def _places(loop: _Loop, memref: str) -> set[tuple[int, ...] | None]:
+    """How a nest indexes an array: the depths of the loop variables that are its subscripts; None for any other way."""
+    depths = _depths(loop, 0)
+    places: set[tuple[int, ...] | None] = set()
+    for access in loop.accesses:
+        if access.memref == memref:
+            plain = all(subscript in depths for subscript in access.subscripts)
+            places.add(tuple(depths[subscript] for subscript in access.subscripts) if plain else None)
+    return places
+
+
+def _depths(loop: _Loop, depth: int) -> dict[str, int]:
+    found = {loop.variable: depth}
+    for inner in loop.loops:
+        found |= _depths(inner, depth + 1)
+    return found
 
 
 def yields_its_own_arguments(mlir: str) -> bool:

@@ -7,15 +7,15 @@ text it will be applied to, and checked there (running variants against their so
   here (interchange), is only used where `dependences.bands_are_permutable`.
 * `affine-loop-unroll-jam` checks nothing: only used where `affine-parallelize` proves the outermost loop parallel.
 * `affine-loop-unroll` mixes up carried values that a loop yields without having changed them, and, of two and more,
-  those that reach a remainder of one iteration: see `_unrolls_rightly`.
+  those that reach the remainder of a loop: see `_unrolls_rightly`.
 * `affine-super-vectorize` takes subscripts like `2 * i` and `i floordiv 2` for contiguous, stores past the end of a
   loop that does not cover its array, and dies of tiles with `min` bounds: see `_lanes_that_fit`.
 * `affine-loop-fusion` may put an accumulation into a fresh buffer and lose the array's first value, drop iterations
-  that only an argument shows (fdtd-2d), and cut a recurrence into slices (deriche): see `_fusion_is_sound`. With
-  `maximal` it changes results in yet other ways (durbin, doitgen): not used.
+  that only an argument shows (fdtd-2d), cut a recurrence into slices (deriche), and write before an earlier nest has
+  read (doitgen): see `_fusion_is_sound` and `dependences.later_nests_only_read`. Not used with `maximal` (durbin).
 * `affine-loop-coalescing` forgets what the loops carry, and makes invalid maps of triangles: not used there.
-* `affine-data-copy-generate` reads stale copies where one inner loop writes what a later one reads: only used on
-  perfect nests.
+* `affine-data-copy-generate` reads stale copies where one inner loop writes what a later one reads, and writes back
+  elements of a buffer that were never set: see `_copies_are_complete`.
 * `affine-loop-unroll` with `cleanup-unroll` unrolls whole loops of thousands of iterations: not used.
 
 Steps that leave the text as it is are left out of a schedule's name and passes.
@@ -30,7 +30,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..errors import LabelError
-from .dependences import bands_are_permutable, nests_are_perfect, yields_its_own_arguments
+from .dependences import (
+    bands_are_permutable,
+    later_nests_only_read,
+    nests_are_perfect,
+    yields_its_own_arguments,
+)
 from .label.tools import run, tool
 
 __all__ = ["IDENTITY", "Outline", "Schedule", "Variant", "apply", "outline", "schedules_for", "variants_for"]
@@ -201,13 +206,40 @@ def _lanes_that_fit(mlir: str) -> list[int]:
     return lanes
 
 
+_POINT_LOOP = re.compile(  # the loop inside a tile, as the tiler and as normalization leave it
+    r"affine_map<\(d0\) -> \(d0\)>\(%\w+\) to (?:min )?affine_map<\(d0\) -> \(d0 \+ \d+(?:, \d+)?\)>\(%\w+\)"
+    r"|0 to min affine_map<\(d0\) -> \(\d+, d0 \* -\d+ \+ \d+\)>\(%\w+\)"
+)
+
+
+def _copies_are_complete(mlir: str) -> bool:
+    """Whether `affine-data-copy-generate` finds dense rectangles only: what it copies back has all been written."""
+    if not nests_are_perfect(mlir) or re.search(r"\b(?:affine|scf)\.if\b", mlir):
+        return False
+    accesses = _ACCESS.findall(mlir)
+    if any(kind == "store" and re.search(r"floordiv|ceildiv|mod", subscripts) for kind, _, subscripts, _ in accesses):
+        return False
+    used = {name for _, _, subscripts, _ in accesses for name in re.findall(r"%\w+", subscripts)}
+    loops = _LOOP.findall(mlir)
+    if mlir.count("affine.for") != len(loops):
+        return False
+    for variable, low, high, step in loops:
+        if _trip_count(f"= {low} to {high}") is None and not _POINT_LOOP.fullmatch(f"{low} to {high}"):
+            return False
+        if step and variable in used:
+            return False
+    # In a sum like %i * 32 + %j, one variable moves by single elements.
+    stored = [part for kind, _, subscripts, _ in accesses if kind == "store" for part in subscripts.split(", ")]
+    return all("*" not in part or re.search(r"(?:^|[+-] )-?%\w+(?! \*)(?!\w)", part) for part in stored)
+
+
 def _unrolls_rightly(mlir: str, factor: int) -> bool:
     """Whether `affine-loop-unroll` by a factor, or fully for 0, keeps the carried values of this program apart."""
     if yields_its_own_arguments(mlir):
         return False
     for header in re.findall(r"affine\.for[^\n]*iter_args[^\n]*", mlir):
         trip = _trip_count(header)
-        if header.count(" = ") > 2 and (trip is None or not factor or trip % factor == 1):
+        if header.count(" = ") > 2 and (trip is None or not factor or trip % factor):
             return False
     return True
 
@@ -401,6 +433,8 @@ def _fuse(rng: random.Random, mlir: str) -> Schedule | None:
     found = outline(mlir)
     if found.nests < 2 and len(found.innermost_trips) < 2:
         return None
+    if not later_nests_only_read(mlir):
+        return None
     mode = rng.choice(("greedy", "greedy", "producer", "sibling"))
     return _step(f"fuse-{mode}", f"affine-loop-fusion{{mode={mode}}}")
 
@@ -421,7 +455,7 @@ def _vectorize(rng: random.Random, mlir: str) -> Schedule | None:
 
 def _copy(rng: random.Random, mlir: str) -> Schedule | None:
     """Local buffers; they stay in memory space 0, the only one this target has."""
-    if not nests_are_perfect(mlir):
+    if not _copies_are_complete(mlir):
         return None
     kib = rng.choice((4, 16, 32, 128))
     copying = f"affine-data-copy-generate{{fast-mem-space=0 fast-mem-capacity={kib}}}"

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from irgauge.data.dependences import bands_are_permutable, nests_are_perfect, yields_its_own_arguments
+from irgauge.data.dependences import (
+    bands_are_permutable,
+    later_nests_only_read,
+    nests_are_perfect,
+    yields_its_own_arguments,
+)
 
 
 def _nest(*statements: str, depth: int = 2, bounds: str = "0 to 32") -> str:
@@ -130,3 +135,23 @@ def test_values_passed_on_unchanged(yields: str, own: bool) -> None:
         ]
     )
     assert yields_its_own_arguments(text) is own
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "only_reads"),
+    [
+        (_copy("%i, %j", "%i, %j"), ("%0 = affine.load %A[%j, %i + 1] : memref<64x64xf32>",), True),
+        (("affine.store %z, %A[%i, %j] : memref<64x64xf32>",), _copy("%i, %j", "%i, %j"), True),  # clear, then update
+        (("affine.store %z, %A[%j, %i] : memref<64x64xf32>",), _copy("%i, %j", "%i, %j"), False),
+        (("%0 = affine.load %A[%i, %j + 1] : memref<64x64xf32>",), _copy("%i, %j", "%i, %j"), False),
+        (("%0 = affine.load %B[%i, %j + 1] : memref<64x64xf32>",), _copy("%i, %j", "%i, %j"), True),
+    ],
+)
+def test_what_a_later_nest_stores(first: tuple[str, ...], second: tuple[str, ...], only_reads: bool) -> None:
+    text = _nest(*first) + "\n" + _nest(*second)
+    assert later_nests_only_read(text) is only_reads
+
+
+def test_what_a_later_nest_stores_inside_another_loop() -> None:
+    pair = _nest("%0 = affine.load %A[%j, %i] : memref<64x64xf32>") + "\n" + _nest(*_copy("%i, %j", "%i, %j"))
+    assert not later_nests_only_read("affine.for %t = 0 to 4 {\n" + pair + "\n}")

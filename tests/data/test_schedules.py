@@ -196,7 +196,7 @@ def test_unrolling_is_kept_from_values_carried_on_unchanged(tmp_path: Path) -> N
 
 
 @needs_tools
-def test_unrolling_is_kept_from_remainders_of_one_with_two_carried_values(tmp_path: Path) -> None:
+def test_unrolling_is_kept_from_remainders_with_two_carried_values(tmp_path: Path) -> None:
     two = FIBONACCI.replace("%s, %x : i64", "%s, %z : i64").replace(
         "affine.store %s", "%z = arith.maxsi %x, %y : i64\n    affine.store %s"
     )
@@ -207,7 +207,7 @@ def test_unrolling_is_kept_from_remainders_of_one_with_two_carried_values(tmp_pa
     assert _keeps_meaning(two, apply(two, unroll), tmp_path)
     assert schedules._unrolls_rightly(two, 4)
     assert not schedules._unrolls_rightly(odd, 4)
-    assert schedules._unrolls_rightly(odd, 8)
+    assert not schedules._unrolls_rightly(odd, 3)
     assert not schedules._unrolls_rightly(odd, 0)
 
 
@@ -256,6 +256,35 @@ func.func @kernel(%A: memref<32x16xf32>, %C: memref<32xf32>, %D: memref<32xf32>)
     assert schedules._buffers_are_written_first(buffered, buffered)
     cleared = buffered.replace("    affine.for %j", "    affine.store %z, %B[%i] : memref<32xf32>\n    affine.for %j")
     assert schedules._buffers_are_written_first(source, cleared)
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    "source",
+    [
+        _map("%i").replace("0 to 64", "0 to 64 step 2"),
+        _map("%i").replace("%B[%i]", "%B[%i * 2]").replace("0 to 64", "0 to 32"),
+        _map("%i")
+        .replace("    affine.store", "    affine.if affine_set<(d0) : (d0 - 9 >= 0)>(%i) {\n    affine.store")
+        .replace("  }\n", "  }\n  }\n"),
+    ],
+    ids=["step", "stride", "condition"],
+)
+def test_copies_are_kept_from_arrays_with_gaps(source: str, tmp_path: Path) -> None:
+    source = apply(source, IDENTITY)
+    copy = Schedule("copy", ("affine-data-copy-generate{fast-mem-space=0}",))
+    assert not _keeps_meaning(source, apply(source, copy), tmp_path)
+    assert not schedules._copies_are_complete(source)
+    assert not any("copy" in variant.schedule.name for variant in _drawn_with(source, "COPY"))
+
+
+@needs_tools
+def test_copies_of_tiles_keep_the_meaning(tmp_path: Path) -> None:
+    tiled = apply(MATMUL, Schedule("tile", ("affine-loop-tile{tile-sizes=20,50,80}", *schedules.CLEAN)))
+    assert schedules._copies_are_complete(tiled)
+    copied = [variant.mlir for variant in _drawn_with(MATMUL, "COPY") if "copy" in variant.schedule.name]
+    assert len(copied) >= 2
+    assert all(_keeps_meaning(MATMUL, text, tmp_path) for text in copied[:3])
 
 
 @needs_tools
