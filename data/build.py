@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import zlib
@@ -66,6 +67,7 @@ def build_kernel(
         label_waiting(log, n_jobs=n_jobs)
         if latency:
             time_waiting(log)
+            drop_wrong_results(log)
         frame = write_dataset(log, output)
         write_card(frame, log.failures(), output.with_suffix(".md"))
     return frame
@@ -173,6 +175,32 @@ def time_waiting(log: Log) -> None:
 
 def _latency_or_failure(id: str, assembly: str, core: int) -> tuple[str, Latency | Failure]:
     return id, _or_failure(lambda: label_latency(assembly, core))
+
+
+def drop_wrong_results(log: Log) -> None:
+    """Record as failed each variant whose results differ from the untransformed program's by more than rounding.
+
+    A schedule that changes what a program computes is a bug of the schedule or of `mlir-opt`; such a variant would be
+    ranked against programs it cannot replace.
+    """
+    results = log.results()
+    expected = {program: (total, scale) for _, program, schedule, _, total, scale in results if schedule == "identity"}
+    for id, program_id, schedule, mlir, total, scale in results:
+        if program_id in expected and not _agree((total, scale), expected[program_id], _tolerance(mlir)):
+            log.add_failure(id, "result", "differs", f"{schedule}: {total!r} for {expected[program_id][0]!r}")
+
+
+def _tolerance(mlir: str) -> float:
+    """Relative difference that another order of the same sums may cause, by the narrowest element type."""
+    return 2e-4 if "f32" in mlir or "f16" in mlir else 1e-9
+
+
+def _agree(a: tuple[float, float], b: tuple[float, float], tolerance: float) -> bool:
+    """Weighted sums agree relative to their scale; where either overflowed or is not a number, nothing can be said."""
+    (total_a, scale_a), (total_b, scale_b) = a, b
+    if not (math.isfinite(scale_a) and math.isfinite(scale_b)):
+        return math.isfinite(scale_a) == math.isfinite(scale_b)
+    return abs(total_a - total_b) <= tolerance * max(scale_a, scale_b)
 
 
 def machine_name() -> str:

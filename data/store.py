@@ -11,7 +11,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +34,7 @@ CREATE TABLE IF NOT EXISTS program (
 CREATE TABLE IF NOT EXISTS exact (
   id TEXT PRIMARY KEY, labels TEXT, assembly BLOB, skipped_reason TEXT, skipped_detail TEXT, versions TEXT);
 CREATE TABLE IF NOT EXISTS latency (
-  id TEXT PRIMARY KEY, repeats_ns TEXT, calls_per_repeat INTEGER, reference_before_ns REAL, reference_after_ns REAL,
-  attempts INTEGER, machine TEXT);
+  id TEXT PRIMARY KEY, measured TEXT, machine TEXT);
 CREATE TABLE IF NOT EXISTS failure (
   id TEXT, stage TEXT, reason TEXT, detail TEXT, PRIMARY KEY (id, stage));
 """
@@ -127,17 +126,10 @@ class Log:
         return [(id, zlib.decompress(blob).decode()) for id, blob in rows]
 
     def add_latency(self, id: str, latency: Latency, machine: str) -> None:
-        row = (
-            id,
-            json.dumps(latency.repeats_ns),
-            latency.calls_per_repeat,
-            latency.reference_before_ns,
-            latency.reference_after_ns,
-            latency.attempts,
-            machine,
-        )
         with self._db:
-            self._db.execute("INSERT OR REPLACE INTO latency VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            self._db.execute(
+                "INSERT OR REPLACE INTO latency VALUES (?, ?, ?)", (id, json.dumps(asdict(latency)), machine)
+            )
 
     def add_failure(self, id: str, stage: str, reason: str, detail: str) -> None:
         with self._db:
@@ -156,18 +148,29 @@ class Log:
         )
         return sorted([*failed, *skipped], key=lambda row: -row[2])
 
+    def results(self) -> list[tuple[str, str, str, str, float, float]]:
+        """(id, program_id, schedule, mlir, result_sum, result_scale) of what was timed and not found wrong."""
+        query = (
+            "SELECT p.id, p.program_id, p.schedule, p.mlir, l.measured FROM program p JOIN latency l ON l.id = p.id"
+            " WHERE p.id NOT IN (SELECT id FROM failure WHERE stage = 'result')"
+        )
+        found = []
+        for id, program_id, schedule, mlir, text in self._db.execute(query):
+            measured = json.loads(text)
+            found.append((id, program_id, schedule, mlir, measured["result_sum"], measured["result_scale"]))
+        return found
+
     def rows(self) -> Iterator[dict[str, Any]]:
         """One dict per labelled program, in the columns of the Parquet file; by origin, family, program, schedule."""
         columns = [target.column for target in targets_of("kernel")]
         query = (
             "SELECT p.id, p.program_id, p.family, p.origin, p.schedule, p.mlir, e.labels, e.skipped_reason, e.versions,"
-            " l.repeats_ns, l.calls_per_repeat, l.reference_before_ns, l.reference_after_ns, l.attempts, l.machine"
-            " FROM program p JOIN exact e ON e.id = p.id LEFT JOIN latency l ON l.id = p.id"
+            " l.measured, l.machine FROM program p JOIN exact e ON e.id = p.id LEFT JOIN latency l ON l.id = p.id"
+            " WHERE p.id NOT IN (SELECT id FROM failure WHERE stage = 'result')"
             " ORDER BY p.origin, p.family, p.program_id, p.schedule, p.id"
         )
         for row in self._db.execute(query):
-            (id, program_id, family, origin, schedule, mlir, labels, skipped, versions) = row[:9]
-            (repeats, calls, before, after, attempts, machine) = row[9:]
+            (id, program_id, family, origin, schedule, mlir, labels, skipped, versions, measured, machine) = row
             record = {
                 "id": id,
                 "program_id": program_id,
@@ -179,16 +182,17 @@ class Log:
             values = json.loads(labels)
             record |= {column: values.get(column, float("nan")) for column in columns}
             record["skipped"] = skipped or ""
-            record["latency_repeats_ns"] = json.loads(repeats) if repeats else []
-            record["latency_spread"] = float("nan")
-            if repeats:
-                latency = Latency(tuple(json.loads(repeats)), calls, before, after, attempts)
+            latency = Latency(**json.loads(measured)) if measured else None
+            if latency:
                 record[f"{X86}/latency_ns"] = latency.median_ns
-                record["latency_spread"] = latency.spread
-            record["latency_calls_per_repeat"] = calls or 0
-            record["latency_attempts"] = attempts or 0
-            record["reference_before_ns"] = before if before is not None else float("nan")
-            record["reference_after_ns"] = after if after is not None else float("nan")
+            record["latency_repeats_ns"] = list(latency.repeats_ns) if latency else []
+            record["latency_spread"] = latency.spread if latency else float("nan")
+            record["latency_calls_per_repeat"] = latency.calls_per_repeat if latency else 0
+            record["latency_attempts"] = latency.attempts if latency else 0
+            record["reference_before_ns"] = latency.reference_before_ns if latency else float("nan")
+            record["reference_after_ns"] = latency.reference_after_ns if latency else float("nan")
+            record["result_sum"] = latency.result_sum if latency else float("nan")
+            record["result_scale"] = latency.result_scale if latency else float("nan")
             record["machine"] = machine or ""
             record |= {f"version_{tool}": version for tool, version in json.loads(versions).items()}
             yield record

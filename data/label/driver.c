@@ -146,6 +146,41 @@ static void place_operands(void) {
   }
 }
 
+static double element(const char *at, uint64_t kind) {
+  uint16_t half;
+  uint32_t bits;
+  float single;
+  double real;
+  switch (kind) {
+  case F16: memcpy(&half, at, 2); return _cvtsh_ss(half);
+  case BF16: memcpy(&half, at, 2); bits = (uint32_t)half << 16; memcpy(&single, &bits, 4); return single;
+  case F32: memcpy(&single, at, 4); return single;
+  case F64: memcpy(&real, at, 8); return real;
+  case I1: return *(const uint8_t *)at & 1;
+  case I8: return *(const int8_t *)at;
+  case I16: { int16_t v; memcpy(&v, at, 2); return v; }
+  case I32: { int32_t v; memcpy(&v, at, 4); return v; }
+  default: { int64_t v; memcpy(&v, at, 8); return (double)v; }
+  }
+}
+
+// What the operands hold, as a weighted sum: variants of one program must agree up to rounding. `scale` is the sum of
+// the absolute values with the same weights.
+static void sum_operands(double *sum, double *scale) {
+  *sum = *scale = 0;
+  for (uint64_t i = 0; i < irgauge_num_arguments; ++i) {
+    const struct argument *argument = &irgauge_arguments[i];
+    if (argument->kind == INTEGER_SCALAR) continue;
+    size_t width = element_bytes(argument->kind);
+    for (uint64_t at = 0; at + width <= argument->bytes; at += width) {
+      double weight = 0.5 + (double)((at * 2654435761u + i * 40503u) >> 8 & 0xffff) / 65536;
+      double term = weight * element((char *)operands[i] + at, argument->kind);
+      *sum += term;
+      *scale += term < 0 ? -term : term;
+    }
+  }
+}
+
 // 1.5 as f64; its low half is 1.5 as f32, so that a floating-point scalar of either width gets a normal number.
 static double scalar(void) {
   uint64_t bits = 0x3ff800003fc00000ull;
@@ -194,6 +229,9 @@ static double time_reference_ns(void) {
 static void time_kernel(int repeats, double min_repeat_ns) {
   double before = time_reference_ns();
   call_kernel(); // warm: operands, page tables, branch predictor
+  double sum, scale;
+  sum_operands(&sum, &scale);
+  call_kernel();
   uint64_t calls = 1;
   double took;
   for (;;) {
@@ -210,7 +248,7 @@ static void time_kernel(int repeats, double min_repeat_ns) {
     for (uint64_t i = 0; i < calls; ++i) call_kernel();
     each[repeat] = (clock_ns(CLOCK_MONOTONIC) - start) / (double)calls;
   }
-  printf("%llu %.3f %.3f", (unsigned long long)calls, before, time_reference_ns());
+  printf("%llu %.3f %.3f %.17g %.17g", (unsigned long long)calls, before, time_reference_ns(), sum, scale);
   for (int repeat = 0; repeat < repeats; ++repeat) printf(" %.4f", each[repeat]);
   printf("\n");
 }

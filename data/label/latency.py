@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .tools import run
@@ -25,6 +25,10 @@ class Latency:
     reference_before_ns: float
     """Time of the driver's fixed reference work just before; how fast the core ran."""
     reference_after_ns: float
+    result_sum: float
+    """Weighted sum of all operands after the first call; variants of one program agree in it up to rounding."""
+    result_scale: float
+    """The same sum of absolute values."""
     attempts: int
     """How often it was measured until the spread was small, at most `MAX_ATTEMPTS`; the calmest attempt is kept."""
 
@@ -55,14 +59,15 @@ def measure(folder: Path, core: int, *, timeout_s: float = 60.0) -> Latency:
         if best.spread <= SPREAD_LIMIT:
             break
     assert best is not None
-    return Latency(best.repeats_ns, best.calls_per_repeat, best.reference_before_ns, best.reference_after_ns, attempt)
+    return replace(best, attempts=attempt)
 
 
 def _measure_once(folder: Path, core: int, attempt: int, timeout_s: float) -> Latency:
     pinned = ["taskset", "-c", str(core), "./kernel", "time", str(REPEATS), str(MIN_REPEAT_NS)]
     out = run(pinned, step="latency", cwd=folder, timeout_s=timeout_s)
-    calls, before, after, *repeats = out.split()
-    return Latency(tuple(map(float, repeats)), int(calls), float(before), float(after), attempt)
+    calls, before, after, result_sum, result_scale, *repeats = out.split()
+    repeats_ns = tuple(map(float, repeats))
+    return Latency(repeats_ns, int(calls), float(before), float(after), float(result_sum), float(result_scale), attempt)
 
 
 def call_cpu_ns(folder: Path, *, timeout_s: float) -> float:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -10,9 +11,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from irgauge.data.build import build_kernel
+from irgauge.data.build import build_kernel, drop_wrong_results
 from irgauge.data.families import FAMILIES
-from irgauge.data.store import open_log, read_dataset
+from irgauge.data.families.base import Source
+from irgauge.data.label.kernel import ExactLabels
+from irgauge.data.label.latency import Latency
+from irgauge.data.store import Variant, open_log, read_dataset
 from irgauge.data.targets import targets_of
 from irgauge.errors import IrgaugeError, UsageError
 
@@ -123,3 +127,31 @@ def test_the_same_sources_come_in_the_same_order() -> None:
         first = [source for source, _ in zip(FAMILIES[name].sources(), range(3), strict=False)]
         second = [source for source, _ in zip(FAMILIES[name].sources(), range(3), strict=False)]
         assert first == second
+
+
+def _timed(result_sum: float) -> Latency:
+    return Latency((5.0, 7.0, 6.0), 10, 1.0, 1.0, result_sum, 100.0, 1)
+
+
+def test_a_variant_that_computes_something_else_is_left_out(tmp_path: Path) -> None:
+    with open_log(tmp_path / "log.sqlite") as log:
+        source = Source("p", "f", "o", "memref<4xf64>")
+        variants = [("a", "identity", 50.0), ("b", "tile", 50.0 + 1e-8), ("c", "fuse", 50.001)]
+        log.add_variants("p", [Variant(id, source, schedule) for id, schedule, _ in variants], [])
+        for id, _, result_sum in variants:
+            log.add_exact(id, ExactLabels({"x86-64-v3/spills": 0.0}, "asm", None), {"llvm": "1"})
+            log.add_latency(id, _timed(result_sum), "machine")
+        drop_wrong_results(log)
+        assert [row["id"] for row in log.rows()] == ["a", "b"]
+        assert log.failures() == [("result", "differs", 1)]
+
+
+def test_results_that_overflow_are_not_judged(tmp_path: Path) -> None:
+    with open_log(tmp_path / "log.sqlite") as log:
+        source = Source("p", "f", "o", "memref<4xf32>")
+        log.add_variants("p", [Variant("a", source, "identity"), Variant("b", source, "tile")], [])
+        for id in "ab":
+            log.add_exact(id, ExactLabels({}, "asm", None), {"llvm": "1"})
+            log.add_latency(id, Latency((5.0, 7.0, 6.0), 10, 1.0, 1.0, math.nan, math.inf, 1), "machine")
+        drop_wrong_results(log)
+        assert [row["id"] for row in log.rows()] == ["a", "b"]

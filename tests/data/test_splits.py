@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irgauge.data.splits import group_folds, grouped_splits, random_split, splits_of
@@ -20,6 +20,7 @@ def test_random_split_holds_out_a_tenth_of_a_small_set() -> None:
     assert (len(split.train_index), len(split.test_index)) == (455, 50)
 
 
+@settings(deadline=None)
 @given(n=st.integers(2, 300), seed=st.integers(0, 5))
 def test_no_row_is_on_both_sides(n: int, seed: int) -> None:
     split = random_split(n, seed)
@@ -27,6 +28,7 @@ def test_no_row_is_on_both_sides(n: int, seed: int) -> None:
     assert len(split.train_index) + len(split.test_index) == n
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from("abcdefgh"), min_size=2, max_size=200).filter(lambda g: len(set(g)) > 1), st.integers(2, 6)
 )

@@ -34,7 +34,7 @@ def test_what_is_labelled_or_failed_waits_no_more(tmp_path: Path) -> None:
         log.add_failure("c", "exact", "llc-timeout", "no answer")
         assert log.waiting_for_exact() == []
         assert log.waiting_for_latency() == [("a", "asm")]
-        log.add_latency("a", Latency((5.0, 7.0, 6.0), 10, 1.0, 1.0, 2), "machine")
+        log.add_latency("a", Latency((5.0, 7.0, 6.0), 10, 1.0, 1.0, 4.0, 8.0, 2), "machine")
         assert log.waiting_for_latency() == []
     with open_log(tmp_path / "log.sqlite") as log:  # nothing of it lived in memory only
         rows = {row["id"]: row for row in log.rows()}
