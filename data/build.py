@@ -86,7 +86,7 @@ def build_real(log_path: Path, output: Path, corpus: Path, *, n_jobs: int = 1, l
         for f in functions.values():
             source = Source(f"{f.path}#{f.chunk}", f.repository, "corpus", f.mlir)
             log.add_variants(f.id, [Variant(f.id, source, "as found")], [])
-        waiting = [(id, functions[id]) for id, _ in log.waiting_for_exact() if id in functions]
+        waiting = [(id, functions[id]) for id, _ in log.waiting_for_exact(tool_versions()) if id in functions]
         _label(log, _real_or_failure, waiting, n_jobs)
         if latency:
             time_waiting(log)
@@ -124,8 +124,8 @@ def variants_of(source: Source) -> tuple[str, tuple[list[Variant], list[tuple[st
 
 
 def label_waiting(log: Log, *, n_jobs: int) -> None:
-    """Add exact labels to every program that has none; in parallel."""
-    _label(log, _exact_or_failure, log.waiting_for_exact(), n_jobs)
+    """Add exact labels to every program that has none by the tools as they are now; in parallel."""
+    _label(log, _exact_or_failure, log.waiting_for_exact(tool_versions()), n_jobs)
 
 
 def _label(

@@ -45,8 +45,8 @@ def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]]) -> 
         "## How it was made",
         "",
         "`make dataset` generates each family's programs, applies several schedules with `mlir-opt`, drops",
-        "duplicates on canonical text, and labels what is left (`data/build.py`). All texts are our own; the targets are",
-        "defined in `data/targets.py`.",
+        "duplicates on canonical text, and labels what is left (`data/build.py`). All texts are our own; the targets",
+        "are defined in `data/targets.py`.",
         "",
         *_table(
             ["tool", "version"], [[c.removeprefix("version_"), ", ".join(sorted(set(frame[c])))] for c in versions]
@@ -68,7 +68,7 @@ def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]]) -> 
         "",
         "## Labels",
         "",
-        "Histograms have 24 bins between the least and the largest value, in log scale where the largest is over 1,000.",
+        "Histograms: 24 bins between the least and the largest value, in log scale where the largest is over 1,000.",
         "",
         *_labels(frame),
         "",

@@ -93,12 +93,16 @@ class Log:
             self._db.execute("INSERT OR REPLACE INTO source VALUES (?)", (program_id,))
         return new
 
-    def waiting_for_exact(self) -> list[tuple[str, str]]:
-        """(id, mlir) of programs without exact labels or a failure there; by id, so that a part is a fair sample."""
+    def waiting_for_exact(self, versions: Mapping[str, str]) -> list[tuple[str, str]]:
+        """(id, mlir) of programs without exact labels by these tool versions or a failure there.
+
+        They come by id, so that a part is a fair sample.
+        """
         return list(
             self._db.execute(
-                "SELECT id, mlir FROM program WHERE id NOT IN (SELECT id FROM exact)"
-                " AND id NOT IN (SELECT id FROM failure WHERE stage = 'exact') ORDER BY id"
+                "SELECT id, mlir FROM program WHERE id NOT IN (SELECT id FROM exact WHERE versions = ?)"
+                " AND id NOT IN (SELECT id FROM failure WHERE stage = 'exact') ORDER BY id",
+                (json.dumps(versions),),
             )
         )
 

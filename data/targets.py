@@ -114,7 +114,7 @@ TARGETS: tuple[Target, ...] = (
         "l1d_misses",
         "misses",
         "count",
-        "data accesses that miss a 32 KiB, 8-way, 64-byte-line cache; operands were written once, in order, just before",
+        "data accesses that miss a 32 KiB, 8-way, 64-byte-line cache; operands were written once just before",
         "callgrind",
     ),
     _x86(

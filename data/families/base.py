@@ -17,7 +17,7 @@ class Source:
     origin: str
     """Which generator wrote it, e.g. "polybench"."""
     mlir: str
-    """One module with exactly one public `func.func @kernel`; its arguments are static memrefs or scalars, it returns nothing."""
+    """One module with exactly one public `func.func @kernel`: static memrefs or scalars in, nothing out."""
 
 
 @dataclass(frozen=True)

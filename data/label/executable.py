@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import tempfile
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from ...errors import LabelError
 from ...featurize.types import parse_type
-from .tools import run, tool
+from .tools import DRIVER, run, tool, tool_versions
 
 KERNEL = "irgauge_kernel"
 _KINDS = {"f16": 0, "bf16": 1, "f32": 2, "f64": 3, "i1": 4, "i8": 5, "i16": 6, "i32": 7, "i64": 8, "index": 8}
@@ -118,12 +117,10 @@ def build(assembly: str, folder: Path) -> Path:
 
 def _driver() -> Path:
     """The compiled driver, made once per version of its source and kept in the temporary folder."""
-    source = Path(__file__).with_name("driver.c")
-    key = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
-    compiled = Path(tempfile.gettempdir()) / f"irgauge-driver-{os.getuid()}-{key}.o"
+    compiled = Path(tempfile.gettempdir()) / f"irgauge-driver-{os.getuid()}-{tool_versions()['driver']}.o"
     if not compiled.exists():
         partial = compiled.with_suffix(f".{os.getpid()}.o")
-        run([tool("gcc"), "-O2", "-mf16c", "-c", str(source), "-o", str(partial)], step="driver")
+        run([tool("gcc"), "-O2", "-mf16c", "-c", str(DRIVER), "-o", str(partial)], step="driver")
         partial.replace(compiled)
     return compiled
 

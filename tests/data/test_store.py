@@ -22,7 +22,7 @@ def test_a_program_found_twice_is_kept_once(tmp_path: Path) -> None:
         assert log.add_variants("p", [_variant("a"), _variant("b")], []) == 2
         assert log.add_variants("q", [_variant("b"), _variant("c")], [("tile", "mlir-opt-crash", "SIGABRT")]) == 1
         assert log.finished_sources() == {"p", "q"}
-        assert [id for id, _ in log.waiting_for_exact()] == ["a", "b", "c"]
+        assert [id for id, _ in log.waiting_for_exact(VERSIONS)] == ["a", "b", "c"]
         assert log.failures() == [("schedule", "mlir-opt-crash", 1)]
 
 
@@ -32,7 +32,8 @@ def test_what_is_labelled_or_failed_waits_no_more(tmp_path: Path) -> None:
         log.add_exact("a", ExactLabels({"x86-64-v3/spills": 3.0}, "asm", None), VERSIONS)
         log.add_exact("b", ExactLabels({"x86-64-v3/spills": 0.0}, "asm", ("too-long", "one call takes 1 s")), VERSIONS)
         log.add_failure("c", "exact", "llc-timeout", "no answer")
-        assert log.waiting_for_exact() == []
+        assert log.waiting_for_exact(VERSIONS) == []
+        assert [id for id, _ in log.waiting_for_exact(VERSIONS | {"llvm": "2"})] == ["a", "b"]
         assert log.waiting_for_latency() == [("a", "asm")]
         log.add_latency("a", Latency((5.0, 7.0, 6.0), 10, 1.0, 1.0, 4.0, 8.0, 2), "machine")
         assert log.waiting_for_latency() == []
