@@ -131,7 +131,7 @@ class Kernel:
             checks = 4.0 * min(body.store_pairs, 8) + (8 if body.store_pairs else 0)
             rest = constant and body.store_pairs == 0 and trip % (body.vector_width * interleave) == 0
             scalar = 0.0 if rest else size * self.unroll + 6
-            self.vector_size = size * interleave + 3
+            self.vector_size = (size + body.gathered * (2 * body.vector_width - 1)) * interleave + 3
             self.size = self.vector_size + checks + scalar + 8
         else:
             self.unroll = _factor(cost, trip, constant)
@@ -155,7 +155,9 @@ class Codegen:
         """id(loop) -> copies of its body, for each loop that is unrolled fully."""
         own: dict[int, float] = {}
         for node in view.nodes:
-            if node.cls not in _FREE and not node.free:
+            if node.cls == "index" and node.results and view.folds(node.results[0]):
+                continue
+            if node.cls not in _FREE and not node.free and node.execs > 0:
                 key = id(node.home) if node.home is not None else 0
                 own[key] = own.get(key, 0.0) + (1.0 if node.access is None else ACCESS_COST)
         for loop, cost in address_costs(view):
@@ -164,19 +166,37 @@ class Codegen:
         for loop in reversed(view.loops):
             key = id(loop)
             cost = own.get(key, 0.0)
-            inside = 0.0
             for child in loop.children:
                 copies = self.unrolled.get(id(child))
                 if copies is None:
                     cost += self.cost[id(child)] + 3 + (0 if child.constant_trip else 2 * len(child.differences))
-                    inside += 1.0
                 else:
                     cost += self.cost[id(child)] * copies
-                    inside += holds[id(child)] * copies
             self.cost[key] = cost
-            holds[key] = inside
+            if loop.entries <= 0:  # behind a condition that never holds
+                self.unrolled[key] = 0.0
+                continue
             if loop.constant_trip and not loop.unknown and (cost + 2) * loop.trip <= FULL_UNROLL_LIMIT:
                 self.unrolled[key] = loop.trip
+        # the bounds of a loop that depend on unrolled loops alone are constant in each copy
+        loop_of = view.loop_of_iv
+        for loop in view.loops:
+            if (
+                id(loop) in self.unrolled
+                or loop.constant_trip
+                or loop.unknown
+                or (self.cost[id(loop)] + 2) * loop.max_trip > FULL_UNROLL_LIMIT
+            ):
+                continue
+            names = set().union(*(d.variables() for d in loop.differences))
+            if all(v in loop_of and id(loop_of[v]) in self.unrolled for v in names):
+                self.unrolled[id(loop)] = loop.trip
+        for loop in reversed(view.loops):
+            inside = 0.0
+            for child in loop.children:
+                copies = self.unrolled.get(id(child))
+                inside += 1.0 if copies is None else holds[id(child)] * copies
+            holds[id(loop)] = inside
         self.kernels: list[Kernel] = []
         self.outer_size = 0.0
         """Instructions outside the kernels, in all copies: straight-line code and the bodies of loops around loops."""
@@ -302,8 +322,9 @@ def codegen(view: FunctionView) -> dict[str, float]:
     for k in kernels:
         b = k.body
         width = max(1.0, float(b.vector_width))
-        per_iteration = (x86_size(b) + 2.5 / max(1.0, k.unroll * k.vectors)) / width
-        own_cycles = b.execs * max(b.throughput / width, b.carried_latency if width == 1 else 0.0, 0.25)
+        gain = b.vector_gain
+        per_iteration = x86_size(b) / gain + 2.5 / max(1.0, k.unroll * k.vectors) / width
+        own_cycles = b.execs * max(b.throughput / gain, b.carried_latency if width == 1 else 0.0, 0.25)
         instructions += b.execs * per_iteration
         cycles += own_cycles
         costs.append(own_cycles)

@@ -363,6 +363,11 @@ class FunctionView:
             self._linear[current] = self._fold(node, current)
         return self._linear[value]
 
+    def folds(self, value: int) -> bool:
+        """Whether an index value is a linear form of loop variables and constants, hence free as part of an address."""
+        form = self.linear(value)
+        return all(v in self.loop_of_iv for v in form.terms)
+
     def _fold(self, op: Op, value: int) -> Linear:
         name = op.name
         args = [self._linear.get(v) or variable(v) for v in op.operands]

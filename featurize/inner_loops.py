@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from .affine import Term
 from .function_view import Access, FunctionView, Loop, Node
 from .op_classes import FLOAT_CLASSES, LATENCY, THROUGHPUT
 
@@ -16,8 +17,8 @@ FULL_UNROLL_LIMIT = 300
 """LLVM's full unroll threshold at -O3, in instructions of the unrolled body."""
 MATH_INSTRUCTIONS = 40
 """Instructions of one call of a math library function."""
-NONLINEAR_INSTRUCTIONS = 5
-"""Instructions of a `floordiv` or `mod` in an address."""
+STRIDED_COST = 10
+"""What LLVM adds to the cost of a vector access that is not contiguous, for its addresses."""
 _FORWARDING = 5.0
 """Cycles from a store to a load of the same address."""
 _REASSOCIATES = re.compile(r"fastmath\s*(?:=\s*#arith\.fastmath\s*)?<[^>]*\b(?:reassoc|fast)\b")
@@ -58,6 +59,7 @@ class Body:
         "trip",
         "unit",
         "unknown",
+        "vector_gain",
         "vector_ops",
         "vector_width",
         "vectorizable",
@@ -84,6 +86,7 @@ class Body:
         size = 0.0
         throughput = 0.0
         weight = 1.0
+        terms: set[Term] = set()
         for node in nodes:
             cls = node.cls
             if weights is not None:
@@ -94,8 +97,14 @@ class Body:
             size += weight
             if cls == "fmath":
                 size += weight * (MATH_INSTRUCTIONS * node.lanes - 1)
+            elif cls == "index" and node.results and view.folds(node.results[0]):
+                size -= weight  # part of an address
+                continue
             elif node.access is not None and not node.access.address.is_linear():
-                size += weight * NONLINEAR_INSTRUCTIONS
+                for term in node.access.address.terms:
+                    if isinstance(term, Term) and term not in terms:
+                        terms.add(term)
+                        size += weight * term_instructions(term)
             width = 1
             if node.lanes > 1 and node.element:
                 width = max(1, node.lanes * _bits(node.element) // VECTOR_BITS)
@@ -115,7 +124,7 @@ class Body:
         self._chains(view)
         self._vectorization()
         width = self.vector_width
-        self.cycles = max(self.throughput / width, self.carried_latency if width == 1 else 0.0)
+        self.cycles = max(self.throughput / self.vector_gain, self.carried_latency if width == 1 else 0.0)
         self.executed_ops = self.execs * size
 
     def weights_of(self, cls: str) -> float:
@@ -130,6 +139,7 @@ class Body:
         streams: set[object] = set()
         groups: set[object] = set()
         invariant_loads = invariant_stores = 0
+        dense = self._dense(view)
         for access in self.accesses:
             roots.add(access.root)
             stride = view.stride(access, loop) if loop is not None else 0
@@ -141,7 +151,7 @@ class Body:
                     invariant_stores += 1
                 else:
                     invariant_loads += 1
-            elif abs(stride) == 1 or abs(stride) == access.lanes:
+            elif abs(stride) == 1 or abs(stride) == access.lanes or dense.get(id(access)):
                 self.unit += 1
             else:
                 self.gathered += 1
@@ -158,6 +168,24 @@ class Body:
         self.invariant_loads = invariant_loads
         self.invariant_stores = invariant_stores
         self.store_pairs = len(stored) * (len(roots) - 1)
+
+    def _dense(self, view: FunctionView) -> dict[int, bool]:
+        """id(access) -> True for accesses of every other element: they vectorize by shuffles, wider strides do not."""
+        loop = self.loop
+        if loop is None:
+            return {}
+        families: dict[tuple[int, bool, int, frozenset[object]], list[Access]] = {}
+        for access in self.accesses:
+            stride = abs(view.stride(access, loop))
+            if stride == 2 and access.lanes == 1:
+                key = (access.root, access.is_store, stride, frozenset(access.address.terms.items()))
+                families.setdefault(key, []).append(access)
+        out: dict[int, bool] = {}
+        for (_, is_store, stride, _), members in families.items():
+            seen = {a.address.const % stride for a in members}
+            if len(seen) == 2 or not is_store:
+                out.update(dict.fromkeys(map(id, members), True))
+        return out
 
     def _chains(self, view: FunctionView) -> None:
         """Longest chain of one iteration, and the cycles each iteration must wait for the one before."""
@@ -264,14 +292,24 @@ class Body:
             and self.carried_float == 0
             and self.invariant_stores == 0
             and (self.recurrences == 0 or self.distance >= width)
-            and self.gathered_stores == 0
-            and self.gathered * 3 <= self.unit
+            and self.gathered * (width + STRIDED_COST) < (width - 1) * (self.size - self.gathered)
             and self.unknown == 0
             and self.unit > 0
             and self.trip >= width
         )
         self.vectorizable = able
         self.vector_width = width if able else 1
+        # a strided access of a vector loop is one scalar access and one insertion or extraction for each lane
+        wide = self.size + self.gathered * (2 * width - 1)
+        self.vector_gain = max(1.0, width * self.size / wide) if able and wide else 1.0
+
+
+def term_instructions(term: Term) -> float:
+    """Instructions of a nonlinear part of an address: one for a power of two, a multiplication and shifts otherwise."""
+    divisor = term.args[-1]
+    if term.kind in ("floordiv", "ceildiv", "mod") and not divisor.terms:
+        return 1.0 if divisor.const & (divisor.const - 1) == 0 else 4.0
+    return float(len(term.args))
 
 
 def bodies(view: FunctionView) -> list[Body]:

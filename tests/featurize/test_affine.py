@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irgauge.featurize.affine import (
@@ -42,6 +42,7 @@ def by_python(text: str, d0: int, d1: int, s0: int) -> int:
     return int(eval(text.replace("mod", "%").replace("floordiv", "//"), names))
 
 
+@settings(deadline=None)
 @given(text=expressions(), d0=st.integers(-50, 50), d1=st.integers(-50, 50), s0=st.integers(-50, 50))
 def test_value_is_that_of_the_written_expression(text: str, d0: int, d1: int, s0: int) -> None:
     mapped = parse_map(f"affine_map<(d0, d1)[s0] -> ({text})>")
@@ -51,6 +52,7 @@ def test_value_is_that_of_the_written_expression(text: str, d0: int, d1: int, s0
     assert np.broadcast_to(mapped.results[0].evaluate(arrays), 2)[0] == expected
 
 
+@settings(deadline=None)
 @given(text=expressions(), x=st.integers(-20, 20), y=st.integers(-20, 20))
 def test_substitute_then_evaluate_is_evaluate_of_the_substituted(text: str, x: int, y: int) -> None:
     inner = [variable("x").scaled(2) + constant(1), variable("x") - variable("y"), variable("y").scaled(-3)]

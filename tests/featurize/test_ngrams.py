@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irgauge.featurize.function_view import FunctionView
@@ -21,6 +21,7 @@ PROGRAM = """func.func @kernel(%A: memref<8xf32>) {
 }"""
 
 
+@settings(deadline=None)
 @given(ops=st.lists(st.sampled_from(["arith.addf", "memref.load"])), n=st.integers(1, 4))
 def test_every_window_is_counted_once(ops: list[str], n: int) -> None:
     assert sum(op_ngrams(ops, n).values()) == max(0, len(ops) - n + 1)
@@ -46,6 +47,7 @@ def test_chains_follow_definitions_to_uses(view: Callable[[str], FunctionView]) 
     assert found["ngram.edges"] == sum(v for k, v in found.items() if k.startswith("chain/") and k.count(">") == 1)
 
 
+@settings(deadline=None)
 @given(order=st.permutations(["arith.addf %x, %x", "arith.mulf %x, %x", "arith.subf %x, %x"]))
 def test_chains_do_not_depend_on_the_order_of_independent_operations(order: list[str]) -> None:
     from irgauge.featurize import features_of
