@@ -10,11 +10,11 @@ import re
 from .lexer import IDENT, SPACE, TOKEN, Unreadable, balanced_end, dialect_body_end, skip_space, tokens
 from .types import normalized, split_types
 
-alias_uses = re.compile(r"[#!][A-Za-z_][\w$]*+(?![\w$.<])", re.ASCII).findall
+alias_uses = re.compile(r"[#!][A-Za-z_][A-Za-z0-9_$]*+(?![A-Za-z0-9_$.<])", re.ASCII).findall
 """Names with `#` or `!` that are no dialect's; also in strings and dialect bodies, where `aliases_in` does not look."""
 _location = re.compile(rf"{SPACE}loc{SPACE}\(", re.ASCII).match
-_labels = re.compile(r"\^([\w$.\-]++)", re.ASCII).findall
-_labels_only = re.compile(rf"\[{SPACE}(?:\^[\w$.\-]++{SPACE},?{SPACE})*+\]", re.ASCII).fullmatch
+_labels = re.compile(r"\^([A-Za-z0-9_$.\-]++)", re.ASCII).findall
+_labels_only = re.compile(rf"\[{SPACE}(?:\^[A-Za-z0-9_$.\-]++{SPACE},?{SPACE})*+\]", re.ASCII).fullmatch
 
 
 class GenericForm:
@@ -135,7 +135,7 @@ def _analyse(text: str) -> GenericForm | None:
 
 _forms: dict[str, GenericForm | None] = {}
 _MOST_FORMS = 20000
-_trailing = re.compile(r" loc\(#\w++\)[ \t\r]*+\Z", re.ASCII)
+_trailing = re.compile(r" loc\(#[A-Za-z0-9_]++\)[ \t\r]*+\Z", re.ASCII)
 
 
 def generic_form_of(text: str) -> GenericForm | None:

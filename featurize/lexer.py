@@ -13,11 +13,11 @@ from ..errors import ReadError
 
 SPACE = r"(?:[ \t\r\n]++|//[^\n]*+)*+"
 """White space and comments."""
-VALUE = r"%(?:\d++|[A-Za-z$._\-][\w$.\-]*+)"
+VALUE = r"%(?:[0-9]++|[A-Za-z$._\-][A-Za-z0-9_$.\-]*+)"
 """An SSA name, without `#n`."""
-IDENT = r"[A-Za-z_][\w$.]*+"
+IDENT = r"[A-Za-z_][A-Za-z0-9_$.]*+"
 """A bare identifier, dots included: `arith.addf`, `iter_args`."""
-RESULTS = rf"{VALUE}(?::\d++)?+(?:[ ]*+,[ ]*+{VALUE}(?::\d++)?+)*+"
+RESULTS = rf"{VALUE}(?::[0-9]++)?+(?:[ ]*+,[ ]*+{VALUE}(?::[0-9]++)?+)*+"
 
 _COMPLETE_STRING = r'"(?:[^"\\\n]++|\\.)*+"'
 
@@ -28,12 +28,12 @@ TOKEN = re.compile(
     rf"""
       (?P<space>[ \t\r\n]++)
     | (?P<comment>//[^\n]*+)
-    | (?P<value>{VALUE}(?:\#\d++)?+)
-    | (?P<symbol>@(?:[A-Za-z_][\w$.\-]*+|(?=")))
-    | (?P<label>\^(?:\d++|[A-Za-z$._\-][\w$.\-]*+))
-    | (?P<prefixed>[#!](?:\d++|{IDENT}))
+    | (?P<value>{VALUE}(?:\#[0-9]++)?+)
+    | (?P<symbol>@(?:[A-Za-z_][A-Za-z0-9_$.\-]*+|(?=")))
+    | (?P<label>\^(?:[0-9]++|[A-Za-z$._\-][A-Za-z0-9_$.\-]*+))
+    | (?P<prefixed>[#!](?:[0-9]++|{IDENT}))
     | (?P<word>{IDENT})
-    | (?P<number>\d(?:[\w.]|(?<=[eE])[+-](?=\d))*+)
+    | (?P<number>[0-9](?:[A-Za-z0-9_.]|(?<=[eE])[+-](?=[0-9]))*+)
     | (?P<arrow>[-=]>)
     | (?P<compare>[<>=]=)
     | (?P<resource>\{{-\#)
@@ -123,7 +123,19 @@ def _text_end(text: str) -> int:
 
 
 _plain = re.compile(r"""[^"<>()\[\]{}\-/#!=]++|[-=]>|[<>=]=|//[^\n]*+|[-/=]""", re.ASCII)
+_flat = re.compile(r"<(?:[A-Za-z0-9_ \t\r\n.,+\[\]()]++|->|-)*+>", re.ASCII)
 _prefix = re.compile(rf"[#!]{IDENT}(?=<)", re.ASCII)
+
+
+def flat_end(text: str, pos: int) -> int:
+    """The position after a `<...>` of words, numbers and lists; 0 where something else is in it."""
+    match = _flat.match(text, pos)
+    if match is None:
+        return 0
+    end = match.end()
+    if text.count("[", pos, end) != text.count("]", pos, end) or text.count("(", pos, end) != text.count(")", pos, end):
+        return 0
+    return end
 
 
 def balanced_end(text: str, pos: int) -> int:
@@ -134,9 +146,16 @@ def balanced_end(text: str, pos: int) -> int:
     while here < size:
         char = text[here]
         if char in "<([{":
-            if char == "<" and closers and text.startswith("<=", here):
-                here += 2
-                continue
+            if char == "<":
+                if closers and text.startswith("<=", here):
+                    here += 2
+                    continue
+                end = flat_end(text, here)  # numbers by the million
+                if end:
+                    here = end
+                    if not closers:
+                        return here
+                    continue
             closers.append(CLOSER[char])
             here += 1
         elif char in ">)]}":

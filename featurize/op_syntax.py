@@ -93,6 +93,11 @@ def _lex(template: str) -> list[_Token] | None:
                 return None
             continue
         match = TOKEN.match(template, pos)
+        if match is None and template[pos] == "^":  # a label whose name is hidden
+            out.append(_Token("label", "^", spaced))
+            spaced = False
+            pos += 1
+            continue
         if match is None:
             return None
         kind = match.lastgroup or ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import ReadError
@@ -49,18 +50,19 @@ from .types import normalized, split_types
 
 BYTECODE = b"ML\xefR"
 _LONGEST_STRING = 4096
+_LONGEST_ALIAS = 65536
 
-_REGION_FIRST = r"""\s*+(?: [}^%] | "[\w$.]++"\( | return\b | [A-Za-z_][\w$]*+\.[A-Za-z_][\w$.]*+(?!\s*+[=,}]) )"""
+_REGION_FIRST = r"""[ \t\r\n]*+(?: [}^%] | "[A-Za-z0-9_$.]++"\( | return\b | [A-Za-z_][A-Za-z0-9_$]*+\.[A-Za-z_][A-Za-z0-9_$.]*+(?![ \t\r\n]*+[=,}]) )"""
 """What shows that a `{` opens a region."""
 
 _FAST = re.compile(
-    rf"""\s*+(?:
-      (%[\w$.\-:]++)\ =\ (?:
-          ([A-Za-z_][\w$.]*+)([^\n\r"{{}}/]{{0,4000}}+)(?:\n|(\{{)\n(?={_REGION_FIRST}))
-        | "([\w$.]++)"\(([^()\n"]*+)\)([^\n]{{0,2000}}+)\n )
-    | ([A-Za-z_][\w$.]*+)([^\n\r"{{}}/]{{0,4000}}+)(?:\n|(\{{)\n(?={_REGION_FIRST}))
-    | (\}})\n(?=\s*+(?: [}}^] | %[\w$.\-:]++(?:\ =|,) | [A-Za-z_][\w$]*+\.[A-Za-z_] | return\b | "[\w$.]++"\( | \Z))
-    | "([\w$.]++)"\(([^()\n"]*+)\)([^\n]{{0,2000}}+)\n
+    rf"""[ \t\r\n]*+(?:
+      (%[A-Za-z0-9_$.\-:]++)\ =\ (?:
+          ([A-Za-z_][A-Za-z0-9_$.]*+)([^\n\r"{{}}/]{{0,4000}}+)(?:\n|(\{{)\n(?={_REGION_FIRST}))
+        | "([A-Za-z0-9_$.]++)"\(([^()\n"]*+)\)([^\n]{{0,2000}}+)\n )
+    | ([A-Za-z_][A-Za-z0-9_$.]*+)([^\n\r"{{}}/]{{0,4000}}+)(?:\n|(\{{)\n(?={_REGION_FIRST}))
+    | (\}})\n(?=[ \t\r\n]*+(?: [}}^] | %[A-Za-z0-9_$.\-:]++(?:\ =|,) | [A-Za-z_][A-Za-z0-9_$]*+\.[A-Za-z_] | return\b | "[A-Za-z0-9_$.]++"\( | \Z))
+    | "([A-Za-z0-9_$.]++)"\(([^()\n"]*+)\)([^\n]{{0,2000}}+)\n
     | \}}\)([^\n]{{0,2000}}+)\n
     )""",
     re.ASCII | re.VERBOSE,
@@ -73,42 +75,44 @@ _FAST = re.compile(
 
 _NEXT = rf"""{SPACE}(?:
       [}}^]
-    | {VALUE}(?::\d++)?+(?:\ *+,\ *+{VALUE}(?::\d++)?+)*+\ *+=\ *+(?:"|[A-Za-z_][\w$]*+\.|call\b|constant\b)
-    | "[\w$.]++"\(
-    | [A-Za-z_][\w$]*+\.[A-Za-z_]
+    | {VALUE}(?::[0-9]++)?+(?:\ *+,\ *+{VALUE}(?::[0-9]++)?+)*+\ *+=\ *+(?:"|[A-Za-z_][A-Za-z0-9_$]*+\.|call\b|constant\b)
+    | "[A-Za-z0-9_$.]++"\(
+    | [A-Za-z_][A-Za-z0-9_$]*+\.[A-Za-z_]
     | return\b
-    | [\#!][A-Za-z_][\w$]*+\ *+=
+    | [\#!][A-Za-z_][A-Za-z0-9_$]*+\ *+=
     | \Z)"""
 """What shows, behind the end of a line outside all brackets, that the operation is over."""
 
 _LINE = re.compile(
     rf"""{SPACE}(?:
-      (?:({VALUE})((?::\d++)?+(?:\ *+,\ *+{VALUE}(?::\d++)?+)*+)\ *+=\ *+)?+
-      ([A-Za-z_][\w$.]*+)((?:[^\n\r"{{}}/]++|\{{[^\n\r"{{}}/]*+\}})*+)
+      (?:({VALUE})((?::[0-9]++)?+(?:\ *+,\ *+{VALUE}(?::[0-9]++)?+)*+)\ *+=\ *+)?+
+      ([A-Za-z_][A-Za-z0-9_$.]*+)((?:[^\n\r"{{}}/]{{1,1000}}+|\{{[^\n\r"{{}}/]{{0,1000}}+\}}){{0,9}}+)
       (?: (?://[^\n]*+)?+\r?+\n(?={_NEXT})
         | (\{{)[ \t]*+(?://[^\n]*+)?+\r?+\n(?={SPACE}{_REGION_FIRST})
       )
-    | (\}})[ \t]*+(?:loc\(\#\w++\))?+[ \t]*+(?://[^\n]*+)?+\r?+(?:\n|\Z)(?={_NEXT})
-    | \^(\d++|[A-Za-z$._\-][\w$.\-]*+)(?:\(([^()\n"/]*+)\))?+:
+    | (\}})[ \t]*+(?:loc\(\#[A-Za-z0-9_]++\))?+[ \t]*+(?://[^\n]*+)?+\r?+(?:\n|\Z)(?={_NEXT})
+    | \^([0-9]++|[A-Za-z$._\-][A-Za-z0-9_$.\-]*+)(?:\(([^()\n"/]*+)\))?+:
     )""",
     re.ASCII | re.VERBOSE,
 )
 """A line with comments, several results, dictionaries or Windows' line end; a block label."""
 _FIRST, _MORE, _NAME, _REST, _OPENS, _CLOSE, _LABEL, _PARAMS = range(1, 9)
 
-_split_values = re.compile(r"(%[\w$.\-#]++)", re.ASCII).split
-_odd_value = re.compile(r"%\d++[A-Za-z_$.\-]", re.ASCII).search
-_values = re.compile(rf"({VALUE}(?:\#\d++)?+)", re.ASCII).split
-_find_values = re.compile(rf"{VALUE}(?:\#\d++)?+", re.ASCII).findall
-_is_value_list = re.compile(rf"{SPACE}(?:{VALUE}(?:\#\d++)?+{SPACE}(?:,{SPACE}(?={VALUE})|\Z))*+", re.ASCII).fullmatch
+_split_values = re.compile(r"(%[A-Za-z0-9_$.\-#]++)", re.ASCII).split
+_find_labels = re.compile(r"\^([A-Za-z0-9_$.\-]++)", re.ASCII).findall
+_hide_labels = re.compile(r"\^[A-Za-z0-9_$.\-]++", re.ASCII).sub
+_odd_value = re.compile(r"%[0-9]++[A-Za-z_$.\-]", re.ASCII).search
+_values = re.compile(rf"({VALUE}(?:\#[0-9]++)?+)", re.ASCII).split
+_find_values = re.compile(rf"{VALUE}(?:\#[0-9]++)?+", re.ASCII).findall
+_is_value_list = re.compile(rf"{SPACE}(?:{VALUE}(?:\#[0-9]++)?+{SPACE}(?:,{SPACE}(?={VALUE})|\Z))*+", re.ASCII).fullmatch
 _results = re.compile(
-    rf"{SPACE}({VALUE}{SPACE}(?::{SPACE}\d++)?+(?:{SPACE},{SPACE}{VALUE}{SPACE}(?::{SPACE}\d++)?+)*+){SPACE}={SPACE}",
+    rf"{SPACE}({VALUE}{SPACE}(?::{SPACE}[0-9]++)?+(?:{SPACE},{SPACE}{VALUE}{SPACE}(?::{SPACE}[0-9]++)?+)*+){SPACE}={SPACE}",
     re.ASCII,
 ).match
-_result = re.compile(rf"({VALUE}){SPACE}(?::{SPACE}(\d++))?+", re.ASCII).finditer
+_result = re.compile(rf"({VALUE}){SPACE}(?::{SPACE}([0-9]++))?+", re.ASCII).finditer
 _name = re.compile(IDENT, re.ASCII).match
-_alias = re.compile(rf"([#!][A-Za-z_][\w$]*+){SPACE}={SPACE}", re.ASCII).match
-_alias_use = re.compile(r"[#!][A-Za-z_][\w$]*+(?![\w$.<])", re.ASCII).sub
+_alias = re.compile(rf"([#!][A-Za-z_][A-Za-z0-9_$]*+){SPACE}={SPACE}", re.ASCII).match
+_alias_use = re.compile(r"[#!][A-Za-z_][A-Za-z0-9_$]*+(?![A-Za-z0-9_$.<])", re.ASCII).sub
 _dictionary = re.compile(rf'\{{{SPACE}(?:"[^"\n]*"|({IDENT})){SPACE}([=,}}:]|\Z)?', re.ASCII).match
 _region_start = re.compile(
     rf"""\{{{SPACE}(?: [\^] | {RESULTS}{SPACE}={SPACE} | "[^"\n]*+"{SPACE}\( | ({IDENT}) | [\#!]{IDENT}{SPACE}= )""",
@@ -116,10 +120,10 @@ _region_start = re.compile(
 ).match
 _quoted_op = re.compile(rf'"([^"\n]*+)"{SPACE}\(', re.ASCII).match
 _defines = re.compile(
-    rf"{VALUE}{SPACE}(?::{SPACE}\d++)?+(?:{SPACE},{SPACE}{VALUE}{SPACE}(?::{SPACE}\d++)?+)*+{SPACE}={SPACE}(?:(\")|({IDENT}))",
+    rf"{VALUE}{SPACE}(?::{SPACE}[0-9]++)?+(?:{SPACE},{SPACE}{VALUE}{SPACE}(?::{SPACE}[0-9]++)?+)*+{SPACE}={SPACE}(?:(\")|({IDENT}))",
     re.ASCII,
 ).match
-_block_label = re.compile(r"\^(\d++|[A-Za-z$._\-][\w$.\-]*+)", re.ASCII).match
+_block_label = re.compile(r"\^([0-9]++|[A-Za-z$._\-][A-Za-z0-9_$.\-]*+)", re.ASCII).match
 _location = re.compile(rf"{SPACE}loc{SPACE}\(", re.ASCII).match
 
 _CUSTOM, _GENERIC_FORM, _TOP = range(3)
@@ -129,6 +133,7 @@ class _Careful(Exception):
     """An operation goes on after its line where that was not foreseen: read again without the shortest way."""
 
 
+_LITERALS = frozenset(["dense", "array", "sparse"])
 _CLOSES = frozenset(")]}>")
 _GOES_ON = frozenset([",", ":", "->", "=>", "="])
 """After these an operation is not over."""
@@ -353,24 +358,32 @@ class _Reader:
                 if name:
                     if " loc(" in rest:
                         rest = _locations("", rest)
-                    parts = split_values(rest)
+                    if rest[-1:] == " ":
+                        rest = rest.rstrip()
+                    labels = None
+                    if "^" in rest:
+                        labels = _find_labels(rest)
+                        parts = split_values(_hide_labels("^", rest))
+                    else:
+                        parts = split_values(rest)
                     template = "%".join(parts[::2])
                     form = forms.get(name + template)
                     if form is None:
                         form = form_of(name, template)
-                    if form.whole:
+                    if form.whole and (labels is None or len(labels) == len(form.successors)):
                         op = Op(name, rest, match.start(_F_BARE) if first is None else match.start(_F_FIRST), block)
                         try:
                             op.operands = [names[value] for value in parts[1::2]]
                         except KeyError:
                             if _odd_value(rest):
                                 position = self.read_slowly(self.after_space(position))
+                                frame = self.frame
                                 continue
                             self.awaits = op
                             self.mark = len(types)
                             op.operands = [self.use(value, op.offset) for value in parts[1::2]]
                         if form.special:
-                            self.finish_special(op, form)
+                            self.finish_special(op, form, labels)
                         if first is not None:
                             if pending or first in names or ":" in first:
                                 self.define_named(op, first, form.results, form.result)
@@ -399,12 +412,12 @@ class _Reader:
             names, pending = self.names, self.pending
         return self.finish()
 
-    def finish_special(self, op: Op, form: Form) -> None:
-        """Aliases, successors, affine subscripts."""
+    def finish_special(self, op: Op, form: Form, labels: list[str] | None = None) -> None:
+        """Aliases, successors (`labels` where the form hides them), affine subscripts."""
         if form.aliases:
             self.check_aliases(form.aliases, op.offset)
         if form.successors:
-            self.succeed(op, form.successors, op.offset)
+            self.succeed(op, labels or form.successors, op.offset)
         if form.kept >= 0:
             _list_once(op, form.kept)
 
@@ -455,6 +468,8 @@ class _Reader:
             return -1
         kind = match.lastindex
         if kind in (_REST, _OPENS):
+            if match.end() - match.start() > _LONGEST_STRING:
+                return -1
             first, more, name, rest = match.group(1, 2, 3, 4)
             start = match.start(_NAME) if first is None else match.start(_FIRST)
             if kind == _OPENS:
@@ -592,7 +607,7 @@ class _Reader:
             if label not in frame.labels:
                 raise Unreadable(f"block '^{label}' is used but not defined in this region", position)
 
-    def succeed(self, op: Op, labels: tuple[str, ...], position: int) -> None:
+    def succeed(self, op: Op, labels: Sequence[str], position: int) -> None:
         op.successors = list(labels)
         for label in labels:
             self.frame.successors.setdefault(label, position)
@@ -906,7 +921,7 @@ class _Reader:
             return False
         return self.full_name(word, named=False) is not None
 
-    def is_region(self, position: int, frame: _Frame, template: str, *, inside: bool) -> bool:
+    def is_region(self, position: int, frame: _Frame, last: str, *, inside: bool) -> bool:
         """Does the `{` here open a region (or an attribute dictionary)?"""
         text = self.text
         if frame.op.name.partition(".")[0] in REGIONLESS and frame.op.name not in REGIONLESS_BUT:
@@ -916,13 +931,12 @@ class _Reader:
             name = match[1]
             if name is None or match[2] in "=," or inside:
                 return False
-            last = name.rpartition(".")[2]
-            if last in REGION_ENDS:
+            if name.rpartition(".")[2] in REGION_ENDS:
                 return True
             return "." in name and "\n" in text[position : match.end()]
         after = self.after_space(position + 1)
         if text.startswith("}", after):
-            return not inside and not template.endswith(("attributes ", "attributes"))
+            return not inside and last != "attributes"
         match = _region_start(text, position)
         if match is None:
             return False
@@ -1040,7 +1054,7 @@ class _Reader:
                 joins = not brackets
             elif kind == "open":
                 if part == "{" and (not brackets or brackets[-1][0] == ")"):
-                    if self.is_region(position, frame, "".join(template), inside=bool(brackets)):
+                    if self.is_region(position, frame, last, inside=bool(brackets)):
                         if brackets:
                             raise Unreadable(
                                 f"a region of '{frame.op.name}' inside parentheses cannot be read",
@@ -1058,6 +1072,10 @@ class _Reader:
                     else:
                         self.check_text(part, position)
                         end = close
+                    joins = not brackets
+                elif part == "<" and last in _LITERALS:
+                    end = balanced_end(text, position)
+                    part = self.plain_group(position, end) if end - position <= _LONGEST_STRING else "<...>"
                     joins = not brackets
                 else:
                     brackets.append((CLOSER[part], position))
@@ -1130,6 +1148,9 @@ class _Reader:
             elif kind == "prefixed" and text.startswith("<", stop):
                 stop = dialect_body_end(text, stop)
                 part = text[here:stop]
+            elif part == "<" and out and out[-1] in _LITERALS:
+                stop = balanced_end(text, here)
+                part = text[here:stop] if stop - here <= _LONGEST_STRING else "<...>"
             elif kind == "space" or kind == "comment":
                 part = " "
             if part != " " or (out and out[-1] != " "):
@@ -1388,7 +1409,10 @@ class _Reader:
                 table = program.attribute_aliases if name[0] == "#" else program.type_aliases
                 return table.get(name, name)
 
-            known = self.alias_cache[text] = _alias_use(replacement, text)
+            known = _alias_use(replacement, text)
+            if len(known) > _LONGEST_ALIAS:  # aliases of aliases double with each step
+                known = text
+            self.alias_cache[text] = known
         return known
 
     def expand_types(self) -> None:

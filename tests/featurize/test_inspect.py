@@ -66,7 +66,9 @@ def test_loop_depth_counts_every_kind_of_loop_once():
           }
           return
         }
-        """.replace("%c", "%true").replace("{\n          scf.par", "{\n          %true = arith.constant true\n          scf.par")
+        """.replace("%c", "%true").replace(
+            "{\n          scf.par", "{\n          %true = arith.constant true\n          scf.par"
+        )
     )
     assert facts(program)["max_loop_depth"] == 3
 
