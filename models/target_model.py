@@ -38,7 +38,8 @@ class Linear:
 
     def terms(self, X: Float32) -> Float64:
         """What each column adds: shape (n_rows, n_columns)."""
-        x = X[:, self.columns].astype(np.float64)
+        # Row by row in memory, so that the sum over a row is the same for one row and for many.
+        x = np.ascontiguousarray(X[:, self.columns], np.float64)
         return np.asarray(self.weight * (np.clip(squash(x), self.low, self.high) - self.center), np.float64)
 
 

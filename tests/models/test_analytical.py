@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irgauge.data.targets import targets_of
@@ -15,6 +15,7 @@ COLUMNS = analytical.needed_columns(analytical.NEEDED)
 WITH_ESTIMATE = [t.name for t in targets_of("kernel") if analytical.has_estimate(t.name)]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(-1024, 2.0**60, width=32, allow_subnormal=False), min_size=len(COLUMNS), max_size=len(COLUMNS)),
     st.sampled_from(WITH_ESTIMATE),

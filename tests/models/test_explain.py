@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irgauge.models import analytical
 from irgauge.models.candidates import Settings
 from irgauge.models.explain import CLIPPED, ESTIMATE, GATE, ROUNDED, STEPS, Explainer
 from irgauge.models.track_model import TrackModel
@@ -62,12 +63,16 @@ def test_contributions_add_up_for_every_candidate(table: Table, quick: Settings,
     )
 
 
-def test_the_estimate_stands_apart_with_its_value(model: TrackModel, text_table: Table) -> None:
-    index = next(i for i, t in enumerate(model.targets) if t.estimate)
-    found = [Explainer(model).explain(index, x) for x in text_table.X[:4]]
-    estimate = next(c for e in found for c in e.contributions if c.feature == ESTIMATE)
-    assert estimate.value is not None
-    assert estimate.value > 0
+def test_the_estimate_stands_apart_with_its_value(table: Table, quick: Settings) -> None:
+    from irgauge.data.targets import find_target
+
+    found = table.learn(find_target("latency_ns"), seed=0, settings=quick, candidates=["lightgbm", "roofline"]).model
+    assert found.estimate == "latency_ns"
+    low, high = table.X.min(axis=0), table.X.max(axis=0)
+    model = TrackModel("kernel", table.schema_version, "", table.names, (found,), low, high)
+    explanation = Explainer(model).explain(0, table.X[3])
+    (estimate,) = [c for c in explanation.contributions if c.feature == ESTIMATE]
+    assert estimate.value == pytest.approx(analytical.estimate("latency_ns", table.X[[3]], model.columns)[0])
 
 
 def test_spills_show_the_gate(model: TrackModel, text_table: Table) -> None:

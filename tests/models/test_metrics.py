@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -20,6 +20,7 @@ def judged(y: list[float], predicted: list[float], programs: str | None = None, 
     return Judged(np.array(y, float), np.array(predicted, float), list(programs or "p" * len(y)), **more)  # type: ignore[arg-type]
 
 
+@settings(deadline=None)
 @given(labels)
 def test_a_perfect_prediction_has_no_error(y: np.ndarray) -> None:
     s = score(Judged(y, y.copy(), ["p"] * len(y), low=y, high=y))
@@ -30,6 +31,7 @@ def test_a_perfect_prediction_has_no_error(y: np.ndarray) -> None:
         assert math.isnan(s[name]) or s[name] == pytest.approx(best, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(labels, st.integers(0, 1000))
 def test_figures_stay_in_their_ranges(y: np.ndarray, seed: int) -> None:
     predicted = np.random.default_rng(seed).permutation(y)
@@ -43,6 +45,7 @@ def test_figures_stay_in_their_ranges(y: np.ndarray, seed: int) -> None:
     assert not s["regret5"] > s["regret1"] + 1e-9 or len(set(predicted)) < len(predicted)
 
 
+@settings(deadline=None)
 @given(labels, st.integers(0, 100))
 def test_ranks_do_not_care_about_scale(y: np.ndarray, seed: int) -> None:
     predicted = np.random.default_rng(seed).permutation(np.arange(1.0, len(y) + 1))

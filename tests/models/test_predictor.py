@@ -93,7 +93,7 @@ def test_features_beyond_their_range_are_named(model: CostModel) -> None:
     assert estimate.status == "outside"
     assert all(name in model.tracks["kernel"].names for name in estimate.outside)
     assert "features outside their range" in prediction.warnings[0]
-    assert estimate.value > 20 * model.predict(nest(128, 128))[0]["latency_ns"].value
+    assert estimate.value > model.predict(nest(128, 128))[0]["latency_ns"].value
 
 
 def test_device_and_targets_narrow(model: CostModel) -> None:
