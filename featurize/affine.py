@@ -8,7 +8,7 @@ dim (dims first, then symbols), in a function the id of an SSA value. What is no
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any
@@ -73,6 +73,10 @@ class Linear:
 
     def substitute(self, values: Mapping[Hashable, Linear] | list[Linear]) -> Linear:
         """Replace each variable by an expression: from a dict (what it lacks stays), or a list by position."""
+        if len(self.terms) == 1 and not self.const and isinstance(values, list):  # a bare subscript
+            ((only, coefficient),) = self.terms.items()
+            if coefficient == 1 and isinstance(only, int):
+                return values[only]
         out = Linear(self.const, {})
         for v, c in self.terms.items():
             if isinstance(v, Term):
@@ -94,6 +98,8 @@ class Linear:
 
     def variables(self) -> set[Hashable]:
         """All variables, those inside nonlinear terms too."""
+        if self.is_linear():
+            return set(self.terms)
         out: set[Hashable] = set()
         stack = [self]
         while stack:
@@ -106,7 +112,10 @@ class Linear:
 
     def is_linear(self) -> bool:
         """Whether no nonlinear term occurs."""
-        return not any(isinstance(v, Term) for v in self.terms)
+        for v in self.terms:  # noqa: SIM110  # a generator costs more than the loop
+            if type(v) is Term:
+                return False
+        return True
 
 
 class Term:
@@ -180,6 +189,21 @@ def constant(value: int) -> Linear:
 def variable(v: Hashable) -> Linear:
     """The expression that is the variable `v`."""
     return Linear(0, {v: 1})
+
+
+def dot(expressions: Sequence[Linear], factors: Sequence[int]) -> Linear:
+    """The sum of expressions times integers, up to the shorter of the two."""
+    const = 0
+    terms: dict[Hashable, int] = {}
+    for expression, factor in zip(expressions, factors, strict=False):
+        const += expression.const * factor
+        for v, c in expression.terms.items():
+            total = terms.get(v, 0) + c * factor
+            if total:
+                terms[v] = total
+            else:
+                terms.pop(v, None)
+    return Linear(const, terms)
 
 
 def make_term(kind: str, args: list[Linear]) -> Linear:

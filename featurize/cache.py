@@ -229,6 +229,13 @@ class CacheModel:
     def fetched(self, capacity_bytes: float, *, sets: bool) -> tuple[float, float]:
         """(lines fetched in one call, the part by groups that store), arguments written in order before."""
         capacity = capacity_bytes / LINE_BYTES
+        whole = (self.run_sets_largest if sets else self.run_largest).get(0, 0.0)
+        if whole <= _FITS * capacity:  # nothing is fetched twice
+            absent = self._absent(capacity_bytes)
+            stored = {g.root for g in self.groups if g.stores}
+            made = self.view.defining
+            lines_of = {r: v * (1.0 if r in made else absent.get(r, 0.0)) for r, v in self.cold.items()}
+            return sum(lines_of.values()), sum(v for r, v in lines_of.items() if r in stored)
         overflow: dict[int, float] = {}
         # (loop, root) -> [lines if it overflows there, those times probability, the part of groups that store, entries]
         parts: dict[tuple[int, int], list[float]] = {}
@@ -241,7 +248,8 @@ class CacheModel:
                 p = overflow.get(key)
                 if p is None:
                     p = overflow[key] = self._overflow(key, capacity, sets=sets)
-                p = max(p, before)
+                if p < before:
+                    p = before
                 if loop is None:
                     entry = last.setdefault(group.root, [0.0, 0.0, 0.0, 0.0])
                     entry[0] += lines
@@ -278,26 +286,48 @@ def _lines(
     access: Access, spans: list[float], points: list[float], bytes_: float, total: float, visits: float
 ) -> Lines:
     """Lines of a box: its reach and the number of subscripts in each dimension, and the number of accesses."""
-    total = min(total, visits * (1 + access.bytes / LINE_BYTES))
+    most = visits * (1 + access.bytes / LINE_BYTES)
+    if most < total:
+        total = most
     shape, strides = access.shape, access.strides
+    last = len(spans) - 1
     rows = 1.0
-    for d in range(len(spans) - 1):
-        rows *= min(spans[d], points[d], max(1.0, shape[d]))
-    extent = max(1.0, shape[-1])
-    inner_span = min(spans[-1], extent)
-    row_lines = min(points[-1], inner_span, (inner_span - 1) * max(1, strides[-1]) * bytes_ / LINE_BYTES + 1)
+    for d in range(last):
+        distinct = spans[d] if spans[d] < points[d] else points[d]
+        if distinct > shape[d]:
+            distinct = shape[d]
+        if distinct > 1:
+            rows *= distinct
+    extent = shape[last]
+    span = spans[last]
+    if span > extent:
+        span = extent if extent > 1 else 1.0
+    stride = strides[last]
+    row_lines = (span - 1) * (stride if stride > 1 else 1) * bytes_ / LINE_BYTES + 1
+    if span < row_lines:
+        row_lines = span
+    if points[last] < row_lines:
+        row_lines = points[last]
     if rows <= 1:
-        lines = min(max(1.0, row_lines), total)
+        lines = row_lines if row_lines > 1 else 1.0
+        if lines > total:
+            lines = total
         return lines, lines
     row_bytes = strides[-2] * bytes_
     if row_bytes < LINE_BYTES:  # several rows share a line
         row_lines *= row_bytes / LINE_BYTES
-    elif inner_span >= extent:  # whole rows follow one another
-        row_lines = min(row_lines, row_bytes / LINE_BYTES)
-    lines = min(max(1.0, rows * row_lines), total)
+    elif span >= extent and row_bytes < row_lines * LINE_BYTES:  # whole rows follow one another
+        row_lines = row_bytes / LINE_BYTES
+    lines = rows * row_lines
+    if lines < 1:
+        lines = 1.0
+    if lines > total:
+        lines = total
     if row_bytes >= LINE_BYTES and row_bytes % LINE_BYTES == 0:
-        covered = min(float(SETS), SETS / math.gcd(int(row_bytes) // LINE_BYTES, SETS) * max(1.0, row_lines))
-        if rows * row_lines > covered * WAYS:
+        covered = SETS / math.gcd(int(row_bytes) // LINE_BYTES, SETS)
+        if row_lines > 1:
+            covered *= row_lines
+        if covered < SETS and rows * row_lines > covered * WAYS:
             return lines, lines * SETS / covered
     return lines, lines
 

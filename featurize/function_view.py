@@ -30,6 +30,7 @@ from .affine import (
     Linear,
     Term,
     constant,
+    dot,
     make_term,
     parse_inline,
     parse_map,
@@ -294,6 +295,7 @@ class FunctionView:
         self.block_streams: list[list[Node]] = []
         """The real nodes of each block, in order."""
         self._linear: dict[int, Linear] = {}
+        self._layouts: dict[int, tuple[tuple[int, ...], tuple[int, ...], bool]] = {}
         self._types: dict[int, TypeInfo] = {}
         self._domains: dict[tuple[int, ...], tuple[Env, FloatArray]] = {}
         self._synthetic = 0
@@ -518,6 +520,8 @@ class FunctionView:
         self.loops.append(loop)
         (self.top_loops if parent is None else parent.children).append(loop)
         self.loop_of_iv[iv] = loop
+        if isinstance(iv, int):
+            self._linear[iv] = variable(iv)
         return loop
 
     def _close(self, loop: Loop) -> None:
@@ -699,6 +703,15 @@ class FunctionView:
     def _count_trips(self, loop: Loop, lowers: list[Linear], uppers: list[Linear], entries: float) -> None:
         loop.lowers = lowers
         loop.entries = entries
+        if len(lowers) == len(uppers) == 1 and not lowers[0].terms and not uppers[0].terms:
+            difference = constant(uppers[0].const - lowers[0].const)
+            loop.differences = [difference]
+            loop.trip = loop.max_trip = float(max(0, -(-difference.const // loop.step)))
+            loop.constant_trip = True
+            loop.execs = entries * loop.trip
+            loop.low = float(lowers[0].const)
+            loop.high = loop.low + max(0.0, loop.trip - 1) * loop.step
+            return
         ancestors = self._ancestors(loop.parent)
         ivs = {a.iv for a in ancestors}
         differences = [u - lo for lo in lowers for u in uppers]
@@ -922,7 +935,7 @@ class FunctionView:
             if is_generic(text):
                 return [r.substitute(operands) for r in self.map_of(property_text(text, "map")).results]
             start = text.index("[")
-            inline = parse_inline(text[start + 1 : _closing(text, start)])
+            inline = parse_inline(text[start + 1 : text.index("]", start)])
             return [r.substitute(_by_name(inline, operands)) for r in inline.results]
         except (AffineError, IndexError, ValueError, TypeError):
             return []
@@ -943,7 +956,7 @@ class FunctionView:
             elif op.name != "memref.cast":
                 shape, strides, _ = self.layout(current)
                 if len(shape) == len(indices):
-                    offset = offset + _dot(indices, strides)
+                    offset = offset + dot(indices, strides)
                 indices = []
             current = op.operands[0]
         shape, strides, _ = self.layout(current)
@@ -957,11 +970,18 @@ class FunctionView:
             access.address = offset
         else:
             access.indices = indices
-            access.address = _dot(indices, strides) if len(indices) == len(shape) else offset
-        access.known = all(v in self.loop_of_iv for v in access.address.variables())
+            access.address = dot(indices, strides) if len(indices) == len(shape) else offset
+        loops = self.loop_of_iv
+        access.known = all(v in loops for v in access.address.variables())
 
     def layout(self, memref: int) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
         """(extents, strides in elements, all static) of a memref or tensor; unknown extents count as UNKNOWN_TRIP."""
+        known = self._layouts.get(memref)
+        if known is None:
+            known = self._layouts[memref] = self._layout(memref)
+        return known
+
+    def _layout(self, memref: int) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
         info = self.type_of(memref)
         if info.shape is None:
             return (), (), False
@@ -1342,13 +1362,6 @@ def _product(shape: Sequence[int | None]) -> int:
     return math.prod(UNKNOWN_TRIP if d is None else d for d in shape)
 
 
-def _dot(indices: Sequence[Linear], strides: Sequence[int]) -> Linear:
-    total = constant(0)
-    for index, stride in zip(indices, strides, strict=False):
-        total = total + index.scaled(stride)
-    return total
-
-
 def _grouped(flat: list[Linear], groups: str, n: int) -> list[list[Linear]]:
     """Split the results of a bounds map into dims: `dense<[1, 2]> : tensor<2xi32>` or a splat `dense<1> : …`."""
     body = groups.split(":", 1)[0]
@@ -1367,7 +1380,7 @@ _GENERIC = re.compile(r"\s*\([^()]*\)\s*(?:<\{|[({:\[])")
 
 def is_generic(text: str) -> bool:
     """Whether an operation's text is in generic syntax: `(%operands) <{…}> … : (types) -> types`."""
-    return _GENERIC.match(text) is not None
+    return text.lstrip()[:1] == "(" and _GENERIC.match(text) is not None
 
 
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|->|>=|<=|==|[<>\[\](){},]')
