@@ -20,13 +20,16 @@ from .label.kernel import ExactLabels, label_exact, label_function, label_latenc
 from .label.latency import Latency, latency_core
 from .label.tools import tool_versions
 from .real import RealFunction, real_functions
-from .schedules import apply, schedules_for
+from .schedules import variants_for
 from .store import Log, Variant, open_log, write_dataset
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _T = TypeVar("_T")
+
+VARIANTS_PER_SOURCE = 10
+"""The identity and the schedules applied to each source."""
 
 
 @dataclass(frozen=True)
@@ -110,17 +113,14 @@ def generate(log: Log, families: Sequence[Family], *, limit: int | None = None, 
 
 def variants_of(source: Source) -> tuple[str, tuple[list[Variant], list[tuple[str, str, str]]]]:
     """All distinct variants of one source, and (schedule, reason, detail) of the schedules that did not apply."""
+    failures: list[tuple[str, LabelError]] = []
     variants: dict[str, Variant] = {}
-    failures: list[tuple[str, str, str]] = []
-    for schedule in schedules_for(source.mlir, seed=zlib.crc32(source.program_id.encode())):
-        try:
-            text = apply(source.mlir, schedule)
-        except LabelError as error:
-            failures.append((schedule.name, error.reason, error.detail))
-            continue
-        id = canonical_id(text)
-        variants.setdefault(id, Variant(id, replace(source, mlir=text), schedule.name))
-    return source.program_id, (list(variants.values()), failures)
+    seed = zlib.crc32(source.program_id.encode())
+    for made in variants_for(source.mlir, seed, count=VARIANTS_PER_SOURCE, failures=failures):
+        id = canonical_id(made.mlir)
+        variants.setdefault(id, Variant(id, replace(source, mlir=made.mlir), made.schedule.name))
+    reasons = [(schedule, error.reason, error.detail) for schedule, error in failures]
+    return source.program_id, (list(variants.values()), reasons)
 
 
 def label_waiting(log: Log, *, n_jobs: int) -> None:
