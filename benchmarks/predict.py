@@ -12,6 +12,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -45,14 +46,13 @@ def main() -> None:
     texts = [next(family.sources()).mlir for family in FAMILIES]
     rows = []
     for text in texts:
-        program = read(text)
         rows.append(
             (
                 len(text),
-                median_us(lambda text=text: read(text), repeats),
-                median_us(lambda program=program: features_of(program), repeats),
-                median_us(lambda text=text: model.predict(text), repeats),
-                median_us(lambda text=text: to_assembly(text), 3),
+                median_us(partial(read, text), repeats),
+                median_us(partial(features_of, read(text)), repeats),
+                median_us(partial(model.predict, text), repeats),
+                median_us(partial(to_assembly, text), 3),
             )
         )
     sizes, reading, features, predicting, compiling = (statistics.median(column) for column in zip(*rows, strict=True))
