@@ -577,7 +577,11 @@ def analyse(name: str, template: str) -> Form:
     if tokens is None:
         return form
     top = _top(tokens)
-    form.whole = _one_statement(tokens, top, opens) and not (tokens and tokens[-1].text in (",", ":", "->", "=>", "="))
+    form.whole = (
+        _one_statement(tokens, top, opens)
+        and not any(token.kind != "slot" and "%" in token.text for token in tokens)
+        and not (tokens and tokens[-1].text in (",", ":", "->", "=>", "="))
+    )
     form.aliases = tuple(
         token.text for k, token in enumerate(tokens) if token.kind == "prefixed" and "." not in token.text
     )

@@ -98,13 +98,16 @@ _LINE = re.compile(
 """A line with comments, several results, dictionaries or Windows' line end; a block label."""
 _FIRST, _MORE, _NAME, _REST, _OPENS, _CLOSE, _LABEL, _PARAMS = range(1, 9)
 
-_split_values = re.compile(r"(%[A-Za-z0-9_$.\-#]++)", re.ASCII).split
+_split_values = re.compile(r"(%[A-Za-z0-9_$.\-#]*+)", re.ASCII).split
 _find_labels = re.compile(r"\^([A-Za-z0-9_$.\-]++)", re.ASCII).findall
 _hide_labels = re.compile(r"\^[A-Za-z0-9_$.\-]++", re.ASCII).sub
-_odd_value = re.compile(r"%[0-9]++[A-Za-z_$.\-]", re.ASCII).search
+_odd_value = re.compile(r"%(?:[0-9]++[A-Za-z_$.\-]|[^A-Za-z0-9_$.\-]|\Z)|#(?![0-9A-Za-z_])", re.ASCII).search
+"""What only looks like a value to `_split_values`, or like an index."""
 _values = re.compile(rf"({VALUE}(?:\#[0-9]++)?+)", re.ASCII).split
 _find_values = re.compile(rf"{VALUE}(?:\#[0-9]++)?+", re.ASCII).findall
-_is_value_list = re.compile(rf"{SPACE}(?:{VALUE}(?:\#[0-9]++)?+{SPACE}(?:,{SPACE}(?={VALUE})|\Z))*+", re.ASCII).fullmatch
+_is_value_list = re.compile(
+    rf"{SPACE}(?:{VALUE}(?:\#[0-9]++)?+{SPACE}(?:,{SPACE}(?={VALUE})|\Z))*+", re.ASCII
+).fullmatch
 _results = re.compile(
     rf"{SPACE}({VALUE}{SPACE}(?::{SPACE}[0-9]++)?+(?:{SPACE},{SPACE}{VALUE}{SPACE}(?::{SPACE}[0-9]++)?+)*+){SPACE}={SPACE}",
     re.ASCII,
@@ -444,7 +447,7 @@ class _Reader:
         parts = _split_values(rest)
         template = "%".join(parts[::2])
         form = FORMS.get(name + template + "{") or form_of(name, template + "{")
-        if not form.whole or _odd_value(rest):
+        if not form.whole or len(form.slots) != len(parts) // 2 or _odd_value(rest):
             return False
         frame = _Frame(Op(name, rest, start, self.frame.block), _CUSTOM, start)
         if first is not None:

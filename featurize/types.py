@@ -54,6 +54,7 @@ _FLOAT = re.compile(r"f(\d+)(?:E\d+M\d+\w*)?", re.ASCII)
 _QUANTIZED = re.compile(r"!quant\.\w+<[su]?i(\d+)|!quant\.\w+<\w*?(\d+)", re.ASCII)
 _POINTER = re.compile(r"!(?:llvm|tt|spirv|ptr|cuda_tile|fir|emitc|cir)\.(?:ptr|ref)\b", re.ASCII)
 _TORCH_TENSOR = re.compile(r"!torch\.v?tensor<(?:\[([^\]]*)\]|\*)?(?:,([^<>]+(?:<[^<>]*>)?))?", re.ASCII)
+_DECIMAL = re.compile(r"-?[0-9]{1,30}", re.ASCII)
 _STRIDED = re.compile(r"strided<\[([^\]]*)\](?:\s*,\s*offset\s*:\s*(-?\d+|\?))?\s*>", re.ASCII)
 _SPACES = re.compile(r"\s+")
 
@@ -90,28 +91,34 @@ def split_types(text: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
+_DEEPEST = 50
+"""Types in types beyond this depth have no size."""
+
+
 def scalar_bits(text: str) -> int:
     """Bits of one value: numbers, index and pointers (64), complex, quantized (its storage), vectors; else 0."""
     match = _INTEGER.fullmatch(text)
     if match:
-        return int(match[1])
+        return _integer(match[1]) or 0
     match = _FLOAT.fullmatch(text)
     if match:
-        return int(match[1])
+        return _integer(match[1]) or 0
     if text == "index":
         return 64
     if text == "bf16":
         return 16
     if text == "tf32":
         return 32
-    if text.startswith("complex<"):
+    if text[-1:] == ">" and text.count("<") > _DEEPEST:
+        return 0
+    if text.startswith("complex<") and text[-1] == ">":
         return 2 * scalar_bits(text[8:-1].strip())
-    if text.startswith(("vector<", "tensor<")):
+    if text.startswith(("vector<", "tensor<")) and text[-1] == ">":
         info = parse_type(text)
         return (info.elements or 0) * info.element_bits
     match = _QUANTIZED.match(text)
     if match:
-        return int(match[1] or match[2])
+        return _integer(match[1] or match[2]) or 0
     return 64 if _POINTER.match(text) else 0
 
 
@@ -123,7 +130,7 @@ def _not_shaped(text: str) -> TypeInfo:
 
 def _integer(text: str) -> int | None:
     text = text.strip()
-    return None if text == "?" else int(text)
+    return int(text) if _DECIMAL.fullmatch(text) else None
 
 
 def _layout(
@@ -159,7 +166,7 @@ def _torch_tensor(text: str) -> TypeInfo | None:
     shape = None
     if match[1] is not None:
         sizes = [size.strip() for size in match[1].split(",") if size.strip()]
-        shape = tuple(int(size) if size.isdigit() else None for size in sizes)
+        shape = tuple(_integer(size) for size in sizes)
     element = (match[2] or "").strip()
     return TypeInfo("tensor", shape, element, scalar_bits(element), None, None, "", False)
 
@@ -189,7 +196,7 @@ def parse_type(text: str) -> TypeInfo:
         sizes = []
         for bracket, size in _DIMENSION.findall(written[0]):
             scalable = scalable or bool(bracket)
-            sizes.append(None if size == "?" else int(size))
+            sizes.append(_integer(size))
         shape = tuple(sizes)
         body = body[written.end() :]
     parts = list(split_types(body))
