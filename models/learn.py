@@ -24,7 +24,7 @@ from . import analytical
 from .candidates import BOOSTERS, Settings, fit_candidate, fit_gate, mean_of, screen_columns
 from .conformal import Intervals, calibrate
 from .target_model import Part, TargetModel, constant
-from .trees import Float32, Float64
+from .trees import Float32, Float64, Int32
 
 _PLAIN_UP_TO = 64.0
 _MIN_ROWS = 40
@@ -78,7 +78,7 @@ def learn_target(
         raise ValueError(f"no row has a label for {target.column}")
     X, y = np.ascontiguousarray(X[labelled], np.float32), np.asarray(y, np.float64)[labelled]
     group = np.asarray(groups, dtype=str)[labelled]
-    task = _Task(target, X, y, columns, seed, settings)
+    task = _Task(target, X, y, names, columns, seed, settings)
     if len(y) < _MIN_ROWS or len(np.unique(group)) < 2 * settings.folds or np.all(y == y[0]):
         z = task.encode(y)
         part = constant(float(np.median(z)))
@@ -106,25 +106,31 @@ class _Task:
     """The training rows of one target with what is fixed for it."""
 
     def __init__(
-        self, target: Target, X: Float32, y: Float64, columns: Mapping[str, int], seed: int, settings: Settings
+        self,
+        target: Target,
+        X: Float32,
+        y: Float64,
+        names: tuple[str, ...],
+        columns: Mapping[str, int],
+        seed: int,
+        settings: Settings,
     ) -> None:
-        self.target, self.X, self.y, self.columns, self.seed, self.settings = target, X, y, columns, seed, settings
+        self.target, self.y, self.columns, self.seed, self.settings = target, y, columns, seed, settings
         self.space = "log" if target.kind != "share" and float(y.max()) > _PLAIN_UP_TO else "plain"
         self.offset = (1.0 if target.whole or target.kind == "time" else 0.1) if self.space == "log" else 0.0
         zeros = float(np.mean(y == 0))
         self.gated = self.space == "log" and target.whole and _GATE_ZERO_SHARE[0] <= zeros <= _GATE_ZERO_SHARE[1]
-        self.screened: dict[tuple[str, bytes], np.ndarray] = {}
+        self.useful = useful_columns(X, names)
+        self.X = np.ascontiguousarray(X[:, self.useful])
+        self.margins = {"": np.zeros(len(y))}
+        if self.space == "log" and analytical.has_estimate(target.name):
+            self.margins[target.name] = np.log(analytical.estimate(target.name, X, columns) + self.offset)
+        self.screened: dict[str, np.ndarray] = {}
 
     def encode(self, y: Float64) -> Float64:
         return np.log(np.maximum(y, 0) + self.offset) if self.space == "log" else y
 
-    def margin(self, name: str, rows: np.ndarray) -> Float64:
-        if not name:
-            return np.zeros(int(rows.sum()))
-        return np.asarray(np.log(analytical.estimate(name, self.X[rows], self.columns) + self.offset), np.float64)
-
     def model(self, margin: str, candidate: str, part: Part, gate: Part | None, intervals: Intervals) -> TargetModel:
-        everywhere = np.ones(len(self.y), bool)
         target = self.target
         return TargetModel(
             column=target.column,
@@ -134,11 +140,10 @@ class _Task:
             space=self.space,
             offset=self.offset,
             estimate=margin,
-            margin_mean=float(self.margin(margin, everywhere).mean()),
+            margin_mean=float(self.margins[margin].mean()),
             candidate=candidate,
-            part=part,
-            gate=gate,
-            gate_base=float(np.mean(gate.predict(self.X))) if gate is not None else 0.0,
+            part=on_columns(part, self.useful),
+            gate=None if gate is None else on_columns(gate, self.useful),
             intervals=intervals,
         )
 
@@ -150,50 +155,45 @@ class _Task:
         return nonzero if int(nonzero.sum()) >= 20 else rows
 
     def screen(self, key: str, rows: np.ndarray, z: Float64) -> np.ndarray:
-        """Columns for this set of rows, learned from these rows only: for the first margin asked about, then for
-        all."""
-        where = (key, rows.tobytes())
-        if where not in self.screened:
-            self.screened[where] = screen_columns(self.X[rows], z, self.seed, self.settings)
-        return self.screened[where]
+        """The columns to learn from: chosen on the rows first asked about (training rows, always), then kept."""
+        if key not in self.screened:
+            self.screened[key] = screen_columns(self.X[rows], z, self.seed, self.settings)
+        return self.screened[key]
 
     def fit(self, candidate: str, margin: str, rows: np.ndarray) -> tuple[Part, Part | None]:
-        """Fit regressor and gate on some rows."""
+        """Fit regressor and gate on some rows; both read `self.X`."""
         gate = None
         if self.gated:
-            nonzero = (self.y[rows] > 0).astype(np.float64)
-            kept = self.screen("gate", rows, nonzero)
-            gate = on_columns(fit_gate(self.X[rows][:, kept], nonzero > 0, self.seed, self.settings), kept)
-        used = self.regression_rows(rows)
-        z = self.encode(self.y[used]) - self.margin(margin, used)
+            nonzero = self.y[rows] > 0
+            kept = self.screen("gate", rows, nonzero.astype(np.float64))
+            gate = on_columns(fit_gate(self.X[np.ix_(rows, kept)], nonzero, self.seed, self.settings), kept)
+        return self.fit_part(candidate, margin, rows, self.settings), gate
+
+    def fit_part(self, candidate: str, margin: str, rows: np.ndarray, settings: Settings) -> Part:
+        used = np.flatnonzero(self.regression_rows(rows))
+        z = self.encode(self.y[used]) - self.margins[margin][used]
         if candidate in ("roofline", "constant"):
-            return fit_candidate(candidate, self.X[used], z, self.seed, self.settings), gate
-        kept = self.screen("", used, z)
-        return on_columns(fit_candidate(candidate, self.X[used][:, kept], z, self.seed, self.settings), kept), gate
+            return fit_candidate(candidate, self.X[used], z, self.seed, settings)
+        kept = self.screen("amount", used, z)
+        return on_columns(fit_candidate(candidate, self.X[np.ix_(used, kept)], z, self.seed, settings), kept)
 
     def loss(self, part: Part, margin: str, rows: np.ndarray) -> float:
         """Mean absolute error in log space, RMSE in plain space, of the regressor on its kind of rows."""
-        used = self.regression_rows(rows)
-        error = part.predict(self.X[used]) + self.margin(margin, used) - self.encode(self.y[used])
+        used = np.flatnonzero(self.regression_rows(rows))
+        error = part.predict(self.X[used]) + self.margins[margin][used] - self.encode(self.y[used])
         return float(np.mean(np.abs(error)) if self.space == "log" else np.sqrt(np.mean(error**2)))
 
     def quick_loss(self, margin: str, inner: np.ndarray, outer: np.ndarray) -> float:
         """What a short LightGBM run loses with this margin."""
-        used = self.regression_rows(inner)
-        z = self.encode(self.y[used]) - self.margin(margin, used)
-        kept = self.screen("", used, z)
         quick = replace(self.settings, rounds=self.settings.screening_rounds, learning_rate=0.15)
-        part = on_columns(fit_candidate("lightgbm", self.X[used][:, kept], z, self.seed, quick), kept)
-        return self.loss(part, margin, outer)
+        return self.loss(self.fit_part("lightgbm", margin, inner, quick), margin, outer)
 
     def choose(
         self, inner: np.ndarray, outer: np.ndarray, candidates: Sequence[str] | None
     ) -> tuple[dict[str, float], str, str, tuple[Part, Part | None]]:
         """Scores of all candidates, the best one's name and margin, and its fit on the inner rows."""
         allowed = tuple(candidates) if candidates is not None else (*BOOSTERS, "mean", "ridge", "roofline", "constant")
-        margins = [""]
-        if self.space == "log" and analytical.has_estimate(self.target.name):
-            margins.append(self.target.name)
+        margins = list(self.margins)
         scores: dict[str, float] = {}
         fits: dict[tuple[str, str], tuple[Part, Part | None]] = {}
 
@@ -225,6 +225,20 @@ class _Task:
         label = min(scores, key=lambda s: scores[s])
         candidate, margin = label.removesuffix("+margin"), margins[1] if label.endswith("+margin") else ""
         return scores, candidate, margin, fits[candidate, margin]
+
+
+def useful_columns(X: Float32, names: tuple[str, ...]) -> Int32:
+    """Columns that can tell rows apart, ascending. Left out are: constants; what is not 0 in under 0.5 % of the rows;
+    `x_log` beside `x` (same order, and ridge takes logarithms itself); and copies of an earlier column."""
+    some = np.count_nonzero(X, axis=0)
+    candidates = np.flatnonzero((X.max(axis=0) > X.min(axis=0)) & (some >= max(2, len(X) // 200)))
+    known = set(names)
+    first: dict[bytes, int] = {}
+    for column in candidates:
+        name = names[column]
+        if not (name.endswith("_log") and name.removesuffix("_log") in known):
+            first.setdefault(np.ascontiguousarray(X[:, column]).tobytes(), int(column))
+    return np.array(sorted(first.values()), np.int32)
 
 
 def on_columns(part: Part, kept: np.ndarray) -> Part:

@@ -110,8 +110,6 @@ class TargetModel:
     """What was chosen: "lightgbm", "xgboost", "hist", "mean", "ridge", "roofline", "constant"."""
     part: Part
     gate: Part | None
-    gate_base: float
-    """Mean log-odds of the gate over the training rows; 0 without one."""
     intervals: Intervals
 
     @property

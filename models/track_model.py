@@ -93,7 +93,6 @@ class TrackModel:
                     "candidate": target.candidate,
                     "part": parts[0],
                     "gate": parts[1],
-                    "gate_base": float(target.gate_base),
                     "intervals": {
                         "edges": target.intervals.edges,
                         "below": target.intervals.below,
@@ -181,7 +180,6 @@ def _target_from_plain(plain: Mapping[str, Any], forest: Forest, n_features: int
         candidate=str(plain["candidate"]),
         part=part_from_plain(plain["part"], forest),
         gate=None if gate is None else part_from_plain(gate, forest),
-        gate_base=float(plain["gate_base"]),
         intervals=intervals,
     )
     if (

@@ -7,7 +7,7 @@ import pytest
 
 from irgauge.data.targets import find_target
 from irgauge.models.candidates import Settings
-from irgauge.models.learn import learn_target
+from irgauge.models.learn import learn_target, useful_columns
 from irgauge.models.train import Table
 
 
@@ -105,3 +105,14 @@ def test_no_label_and_bad_features_are_errors(table: Table) -> None:
     X[3, 3] = np.inf
     with pytest.raises(ValueError, match="finite"):
         learn_target(target, X, nothing, table.program_id, table.names)
+
+
+def test_useless_columns_are_left_out() -> None:
+    rng = np.random.default_rng(0)
+    n = 1000
+    a = rng.integers(0, 50, n).astype(np.float32)
+    rare = np.zeros(n, np.float32)
+    rare[:4] = 1
+    X = np.stack([a, np.log1p(a), np.ones(n, np.float32), rare, a, a % 7, np.log1p(a % 7)], axis=1).astype(np.float32)
+    names = ("work.a", "work.a_log", "one", "rare", "copy", "b", "alone_log")
+    assert useful_columns(X, names).tolist() == [0, 5, 6]
