@@ -47,7 +47,7 @@ def headline_text(summary: Summary) -> str:
     seed = f"; seed {summary.versions.seed}" if summary.versions.seed is not None else ""
     size = f"{summary.dataset.n_rows} records of {summary.dataset.n_programs} programs"
     out.append(f"Track {summary.track}, {size}; rows judged: {judged}{missing}{seed}.")
-    return "\n".join(out) + "\n"
+    return "\n".join(out)
 
 
 def _aligned(cells: list[str], widths: list[int]) -> str:

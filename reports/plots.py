@@ -23,6 +23,9 @@ _MARGIN = 5.0
 _DENSITY = (1, 3, 9, 27)
 """Dots are drawn in four strengths: cells with at least this many."""
 
+_MANY = 3000
+"""Records in a panel beyond which the raster is coarser: the page stays a few megabytes."""
+
 
 @dataclass(frozen=True)
 class Tick:
@@ -124,11 +127,13 @@ class Dots:
 
 
 def dots(x: Floats, y: Floats, ok: NDArray[np.bool_]) -> tuple[Dots, ...]:
-    """Dots on a half-pixel raster; those that fall together are one, the stronger the more they are."""
+    """Dots on a raster of half a pixel, of one where there are thousands; those that fall together are one, the
+    stronger the more they are."""
     found = []
+    step = 1 if len(x) <= _MANY else 2
     for status in (True, False):
         chosen = ok == status
-        cells = np.round(np.stack([y[chosen], x[chosen]], axis=1) * 2).astype(np.int64)
+        cells = step * np.round(np.stack([y[chosen], x[chosen]], axis=1) * 2 / step).astype(np.int64)
         if not len(cells):
             continue
         places, counts = np.unique(cells, axis=0, return_counts=True)

@@ -20,6 +20,7 @@ from ..models.metrics import absolute_percentage_errors, rmse, rmse_pct
 from ..models.target_model import TargetModel
 from ..models.track_model import TrackModel
 from .figures import fitting_figures, mean_factor
+from .headline import headline_text
 from .shap_summary import explain_target
 from .summary import (
     OURS,
@@ -42,6 +43,8 @@ from .uncertainty import error_interval
 
 if TYPE_CHECKING:
     import pandas as pd
+
+__all__ = ["git_revision", "headline_text", "summarize"]
 
 Floats = NDArray[np.float64]
 

@@ -77,6 +77,13 @@ def test_dots_that_fall_together_are_drawn_stronger() -> None:
     assert {d.strength: decoded(d.path) for d in made} == {3: [(10.0, 10.0)], 0: [(50.0, 50.0)]}
 
 
+def test_thousands_of_records_share_a_coarser_raster() -> None:
+    at = np.random.default_rng(0).uniform(10, 200, 4000)
+    fine, coarse = (plots.dots(at[:n], at[:n], np.ones(n, bool)) for n in (3000, 4000))
+    assert any(x % 1 for d in fine for x, _ in decoded(d.path))
+    assert not any(x % 1 or y % 1 for d in coarse for x, y in decoded(d.path))
+
+
 def feature(values: list[float], contributions: list[float]) -> ShapFeature:
     return ShapFeature("f", "", "", 1.0, 0.0, np.array(values), np.array(contributions))
 

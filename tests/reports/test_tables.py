@@ -58,5 +58,11 @@ def test_families_are_shaded_against_the_median_one(summary: Summary) -> None:
     assert rows[3].cells[0].text == "–"
 
 
+def test_factors_are_shaded_by_their_distance_from_one(summary: Summary) -> None:
+    target = next(t for t in summary.targets if t.error_metric == "mean_factor")
+    families = [FamilyErrors(f"f{i}", 1, {target.column: e}) for i, e in enumerate((1.01, 1.1, 1.3))]
+    assert [r.cells[0].level for r in tables.heat_rows(families, [target])] == [0, 2, 4]
+
+
 def test_shades_of_shares() -> None:
     assert [tables.share_level(s) for s in (0.0, 0.1, 0.2, 0.4, 0.9)] == [0, 1, 2, 3, 4]
