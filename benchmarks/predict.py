@@ -44,17 +44,16 @@ def main() -> None:
     model = irgauge.load()
     load_ms = (time.perf_counter() - start) * 1000
     texts = [next(family.sources()).mlir for family in FAMILIES]
-    rows = []
-    for text in texts:
-        rows.append(
-            (
-                len(text),
-                median_us(partial(read, text), repeats),
-                median_us(partial(features_of, read(text)), repeats),
-                median_us(partial(model.predict, text), repeats),
-                median_us(partial(to_assembly, text), 3),
-            )
+    rows = [
+        (
+            len(text),
+            median_us(partial(read, text), repeats),
+            median_us(partial(features_of, read(text)), repeats),
+            median_us(partial(model.predict, text), repeats),
+            median_us(partial(to_assembly, text), 3),
         )
+        for text in texts
+    ]
     sizes, reading, features, predicting, compiling = (statistics.median(column) for column in zip(*rows, strict=True))
     print(
         f"{machine_name()}; Python {platform.python_version()}, numpy {np.__version__}, irgauge {Path(model.path).name}"
