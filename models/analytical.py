@@ -11,11 +11,11 @@ estimate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import SchemaError
 from .trees import Float32, Float64
@@ -42,40 +42,51 @@ class Machine:
 
 ZEN4 = Machine()
 
-Column = Callable[[str], Float64]
+Value = Any
+"""A float, or an array with one entry per row: the formulas are written once, and give the same bits for both."""
+Column = Callable[[str], Value]
+_SMALLEST, _LARGEST = 1e-3, 1e30
 
 
-def _latency_ns(c: Column) -> Float64:
+def _smaller(a: Value, b: float) -> Value:
+    return min(a, b) if isinstance(a, float) else np.minimum(a, b)
+
+
+def _larger(a: Value, b: float) -> Value:
+    return max(a, b) if isinstance(a, float) else np.maximum(a, b)
+
+
+def _latency_ns(c: Column) -> Value:
     memory = ZEN4.l1_miss_cycles * c("access.lines_l1") + ZEN4.memory_miss_cycles * c("access.lines_llc")
     return ZEN4.call_ns + (c("work.cycles") + memory) / ZEN4.ghz
 
 
-def _static_instructions(c: Column) -> Float64:
-    return 2 + c("codegen.static_size")
+def _static_instructions(c: Column) -> Value:
+    return 2.0 + c("codegen.static_size")
 
 
-def _spills(c: Column) -> Float64:
-    return 1 + c("liveness.over_16")
+def _spills(c: Column) -> Value:
+    return 1.0 + c("liveness.over_16")
 
 
-def _data_refs(c: Column) -> Float64:
+def _data_refs(c: Column) -> Value:
     """Element accesses, reduced as the instructions are by vectorization."""
     accesses = c("work.loads") + c("work.stores")
-    scalar = 5 + accesses + c("work.float_ops") + c("work.int_ops") + 2 * c("work.loop_iterations")
-    return 2 + accesses * np.minimum(c("codegen.instructions") / scalar, 1)
+    scalar = 5.0 + accesses + c("work.float_ops") + c("work.int_ops") + 2.0 * c("work.loop_iterations")
+    return 2.0 + accesses * _smaller(c("codegen.instructions") / scalar, 1.0)
 
 
-_ESTIMATES: Mapping[str, Callable[[Column], Float64]] = {
+_ESTIMATES: Mapping[str, Callable[[Column], Value]] = {
     "static_instructions": _static_instructions,
     "code_bytes": lambda c: ZEN4.bytes_per_instruction * _static_instructions(c),
     "spills": _spills,
     "reloads": _spills,
     "mca_cycles": lambda c: 0.5 + c("codegen.hot.unrolled_size") / ZEN4.issue_per_cycle,
-    "instructions_executed": lambda c: 2 + c("codegen.instructions"),
+    "instructions_executed": lambda c: 2.0 + c("codegen.instructions"),
     "data_refs": _data_refs,
-    "l1d_misses": lambda c: 1 + c("access.lines_l1"),
-    "ll_misses": lambda c: 1 + c("access.lines_llc"),
-    "branch_mispredicts": lambda c: 2 + c("loops.innermost_entries"),
+    "l1d_misses": lambda c: 1.0 + c("access.lines_l1"),
+    "ll_misses": lambda c: 1.0 + c("access.lines_llc"),
+    "branch_mispredicts": lambda c: 2.0 + c("loops.innermost_entries"),
     "latency_ns": _latency_ns,
 }
 
@@ -131,7 +142,13 @@ def estimate(target: str, X: Float32, columns: Mapping[str, int]) -> Float64:
     ndarray of shape (n_rows,), in the target's unit, > 0 and finite.
     """
 
-    def column(name: str) -> NDArray[np.float64]:
-        return np.maximum(X[:, columns[name]].astype(np.float64), 0)
+    def column(name: str) -> Float64:
+        return np.maximum(X[:, columns[name]].astype(np.float64), 0.0)
 
-    return np.asarray(np.clip(_ESTIMATES[target](column), 1e-3, 1e30), np.float64)
+    return np.asarray(np.clip(_ESTIMATES[target](column), _SMALLEST, _LARGEST), np.float64)
+
+
+def estimates_of_row(targets: Sequence[str], x: Float32, columns: Mapping[str, int]) -> list[float]:
+    """`estimate` of several targets for one row, shape (n_features,): the same numbers, sooner."""
+    values = {name: max(float(x[index]), 0.0) for name, index in columns.items()}
+    return [min(max(_ESTIMATES[target](values.__getitem__), _SMALLEST), _LARGEST) for target in targets]

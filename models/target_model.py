@@ -20,7 +20,8 @@ from . import analytical
 from .conformal import Intervals
 from .trees import Float32, Float64, Forest, Int32, empty_forest
 
-_LARGEST_LOG = 69.0  # exp(69) = 1e30
+LARGEST_LOG = 69.0
+"""Predictions end at exp(69) = 1e30."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,7 @@ class TargetModel:
 
     def decode(self, learned: Float64) -> Float64:
         """Learned space (margin included) to unit, clipped to the target's range."""
-        raw = np.exp(np.minimum(learned, _LARGEST_LOG)) - self.offset if self.space == "log" else learned
+        raw = np.exp(np.minimum(learned, LARGEST_LOG)) - self.offset if self.space == "log" else learned
         return np.asarray(np.clip(raw, 0.0, self.upper), np.float64)
 
     def margin(self, X: Float32, columns: Mapping[str, int]) -> Float64:

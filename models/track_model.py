@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 
 from . import analytical
 from .conformal import Intervals
-from .target_model import Outcome, Part, TargetModel, part_from_plain, part_to_plain
+from .target_model import LARGEST_LOG, Outcome, Part, TargetModel, part_from_plain, part_to_plain
 from .trees import Float32, Float64, Forest, concatenate
 
 
@@ -43,8 +44,8 @@ class TrackModel:
         return used
 
     @cached_property
-    def _walk(self) -> _Walk:
-        return _Walk(self.targets)
+    def _row(self) -> _Row:
+        return _Row(self.targets, self.columns)
 
     def predict(self, X: Float32) -> tuple[Outcome, ...]:
         """Predict every target for a matrix, shape (n_rows, n_features); one `Outcome` per target in their order."""
@@ -55,14 +56,7 @@ class TrackModel:
     def predict_row(self, x: Float32) -> tuple[Outcome, ...]:
         """Predict every target for one row, shape (n_features,): all trees are walked at once. Equal to `predict` bit
         for bit."""
-        X = x[None, :]
-        sums = self._walk.sums(x)
-        outcomes = []
-        for target, (part, gate) in zip(self.targets, self._walk.numbers, strict=True):
-            learned = _finish_part(target.part, sums[part], X) + target.margin(X, self.columns)
-            odds = None if gate is None or target.gate is None else _finish_part(target.gate, sums[gate], X)
-            outcomes.append(target.finish(learned, odds))
-        return tuple(outcomes)
+        return self._row.predict(x)
 
     def strange(self, x: Float32) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Shape (n_features,): which features of a row lie outside their range in training."""
@@ -152,12 +146,6 @@ class TrackModel:
         return cls(str(plain["track"]), int(schema["version"]), str(schema["hash"]), names, targets, low, high)
 
 
-def _finish_part(part: Part, tree_sum: float, X: Float32) -> Float64:
-    """`Part.predict` of one row whose trees have been summed already."""
-    out = part.base + np.full(1, tree_sum)
-    return out if part.linear is None else np.asarray(out + part.linear.terms(X).sum(axis=1), np.float64)
-
-
 def _target_from_plain(plain: Mapping[str, Any], forest: Forest, n_features: int) -> TargetModel:
     intervals = Intervals(*(np.asarray(plain["intervals"][k], np.float64) for k in ("edges", "below", "above")))
     n_groups = len(intervals.edges) + 1
@@ -201,18 +189,77 @@ def _target_from_plain(plain: Mapping[str, Any], forest: Forest, n_features: int
     return target
 
 
+class _Row:
+    """What predicts one row: the steps of `TargetModel.predict`, taken for all targets at once, with the same results
+    bit for bit."""
+
+    def __init__(self, targets: Sequence[TargetModel], columns: Mapping[str, int]) -> None:
+        self.columns = columns
+        self.parts: list[Part] = []
+        gates = []
+        for target in targets:
+            self.parts.append(target.part)
+        for number, target in enumerate(targets):
+            if target.gate is not None:
+                gates.append((number, len(self.parts)))
+                self.parts.append(target.gate)
+        self.n_targets = len(targets)
+        self.walk = _Walk([part.forest for part in self.parts])
+        self.base = np.array([part.base for part in self.parts])
+        self.linear = [(i, part.linear) for i, part in enumerate(self.parts) if part.linear is not None]
+        self.gated = np.array([t for t, _ in gates], np.intp)
+        self.gate_parts = np.array([p for _, p in gates], np.intp)
+        with_margin = [i for i, t in enumerate(targets) if t.estimate]
+        self.with_margin = np.array(with_margin, np.intp)
+        self.estimates = [targets[i].estimate for i in with_margin]
+        self.margin_offset = np.array([targets[i].offset for i in with_margin])
+        self.log = np.array([t.space == "log" for t in targets], bool)
+        self.offset = np.array([t.offset if t.space == "log" else 1.0 for t in targets])
+        self.upper = np.array([t.upper for t in targets])
+        self.whole = np.array([t.whole for t in targets], bool)
+        self.gate_floor = self.whole[self.gated].astype(np.float64) if gates else np.zeros(0)
+        self.edges = [t.intervals.edges.tolist() for t in targets]
+        self.below = [t.intervals.below.tolist() for t in targets]
+        self.above = [t.intervals.above.tolist() for t in targets]
+
+    def decode(self, learned: Float64) -> Float64:
+        raw = np.where(self.log, np.exp(np.minimum(learned, LARGEST_LOG)) - self.offset, learned)
+        return np.asarray(np.minimum(np.maximum(raw, 0.0), self.upper), np.float64)
+
+    def predict(self, x: Float32) -> tuple[Outcome, ...]:
+        sums = self.base + self.walk.sums(x)
+        for number, linear in self.linear:
+            sums[number] += linear.terms(x[None, :]).sum(axis=1)[0]
+        learned = sums[: self.n_targets]
+        if len(self.with_margin):
+            estimates = np.array(analytical.estimates_of_row(self.estimates, x, self.columns))
+            learned[self.with_margin] += np.log(estimates + self.margin_offset)
+        value = self.decode(learned)
+        ranked = value.copy()
+        if len(self.gated):
+            odds = sums[self.gate_parts]
+            amount = value[self.gated]
+            ranked[self.gated] = amount / (1 + np.exp(-np.minimum(np.maximum(odds, -60), 60)))
+            value[self.gated] = np.where(odds >= 0, np.maximum(amount, self.gate_floor), 0.0)
+        encoded = np.where(self.log, np.log(np.where(self.log, value + self.offset, 1.0)), value)
+        groups = [bisect_left(edges, e) for edges, e in zip(self.edges, encoded.tolist(), strict=True)]
+        low = self.decode(encoded + [b[g] for b, g in zip(self.below, groups, strict=True)])
+        high = self.decode(encoded + [a[g] for a, g in zip(self.above, groups, strict=True)])
+        value = np.where(self.whole, np.round(value), value)
+        low = np.minimum(np.where(self.whole, np.ceil(low - 1e-9 * low), low), value)
+        high = np.maximum(np.where(self.whole, np.floor(high + 1e-9 * high), high), value)
+        return tuple(
+            Outcome(value[i : i + 1], low[i : i + 1], high[i : i + 1], ranked[i : i + 1]) for i in range(self.n_targets)
+        )
+
+
 class _Walk:
     """All trees of all parts, deepest first, so that trees that have ended drop out of the walk."""
 
-    def __init__(self, targets: Sequence[TargetModel]) -> None:
-        parts: list[Part] = []
-        self.numbers: list[tuple[int, int | None]] = []
-        for target in targets:
-            self.numbers.append((len(parts), None if target.gate is None else len(parts) + 1))
-            parts += [target.part] if target.gate is None else [target.part, target.gate]
-        forest = concatenate([p.forest for p in parts])
-        self.n_parts = len(parts)
-        self.part_of_tree = np.repeat(np.arange(self.n_parts), [p.forest.n_trees for p in parts])
+    def __init__(self, forests: Sequence[Forest]) -> None:
+        forest = concatenate(forests)
+        self.n_parts = len(forests)
+        self.part_of_tree = np.repeat(np.arange(self.n_parts), [f.n_trees for f in forests])
         depths = _tree_depths(forest)
         self.order = np.argsort(-depths, kind="stable")
         self.roots = forest.roots[self.order].astype(np.intp)

@@ -32,8 +32,8 @@ def test_a_row_with_missing_values_takes_the_default_sides(model: TrackModel, te
     columns = sorted(set(range(X.shape[1])) - set(model.columns.values()))
     X[:, columns] = np.nan
     for row in range(20):
-        alone = [model._walk.sums(X[row])[number] for number, _ in model._walk.numbers]
-        np.testing.assert_array_equal(alone, [t.part.forest.predict(X[row : row + 1])[0] for t in model.targets])
+        alone = model._row.walk.sums(X[row])
+        np.testing.assert_array_equal(alone, [p.forest.predict(X[row : row + 1])[0] for p in model._row.parts])
 
 
 def test_stored_and_read_again_is_the_same(model: TrackModel, text_table: Table) -> None:
