@@ -29,7 +29,7 @@ from .candidates import Settings, fit_ridge
 from .metrics import Judged, score
 from .target_model import TargetModel
 from .track_model import TrackModel
-from .train import Progress, Table, run_all, table_of
+from .train import Progress, Table, run_all, shared, table_of
 from .trees import Float64
 
 if TYPE_CHECKING:
@@ -166,10 +166,11 @@ def evaluate_track(
     for name in splits:
         if name != "real":
             folds += splits_of(name, table.program_id, table.family, seed)
-    tasks = [(table, fold, target, seed, settings) for fold in folds for target in targets]
-    results = run_all(
-        _judge, tasks, n_jobs, progress, lambda _, fold, target, *__: f"evaluating {fold.name} {target.name}"
-    )
+    with shared(table, n_jobs) as mapped:
+        tasks = [(mapped, fold, target, seed, settings) for fold in folds for target in targets]
+        results = run_all(
+            _judge, tasks, n_jobs, progress, lambda _, fold, target, *__: f"evaluating {fold.name} {target.name}"
+        )
     parts: dict[str, dict[str, list[Pooled]]] = {}
     for (_, fold, target, *_rest), pooled in zip(tasks, results, strict=True):
         parts.setdefault(fold.name.split("/")[0], {}).setdefault(target.column, []).append(pooled)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -78,6 +81,23 @@ class Table:
         groups = [self.program_id[i] for i in rows]
         X, y = self.X[rows], self.y[target.column][rows]
         return learn_target(target, X, y, groups, self.names, seed=seed, settings=settings, candidates=candidates)
+
+
+@contextmanager
+def shared(table: Table, n_jobs: int) -> Iterator[Table]:
+    """The same table with its matrix in a temporary file that processes map instead of copying; as it is for one
+    process."""
+    if n_jobs == 1:
+        yield table
+        return
+    with tempfile.TemporaryDirectory(prefix="irgauge-") as folder:
+        path = Path(folder) / "features.npy"
+        np.save(path, table.X)
+        mapped = np.load(path, mmap_mode="r")
+        try:
+            yield replace(table, X=mapped)
+        finally:
+            del mapped
 
 
 def run_all(
@@ -234,13 +254,14 @@ def train_track(
     targets = table.targets()
     if not targets:
         raise IrgaugeError(f"the dataset has no label for any target of track {table.track!r}")
-    learned = run_all(
-        _learn_one,
-        [(table, target, seed, settings) for target in targets],
-        n_jobs,
-        progress,
-        lambda _, t, *__: f"training {t.name}",
-    )
+    with shared(table, n_jobs) as mapped:
+        learned = run_all(
+            _learn_one,
+            [(mapped, target, seed, settings) for target in targets],
+            n_jobs,
+            progress,
+            lambda _, t, *__: f"training {t.name}",
+        )
     model = TrackModel(
         table.track,
         table.schema_version,
