@@ -4,7 +4,8 @@ The rules and thresholds are those of LLVM 22's unroller and loop vectorizer for
 on probe kernels: a loop of constant trip count T and cost c is unrolled fully where (c + 2) T <= 300, whatever loops it
 holds; a loop that stays scalar is unrolled by the largest factor that divides its trip count (a power of two up to 8
 where that is not constant) and keeps the body within 50. A floating-point reduction that may not be reordered, a store
-that does not move and a recurrence closer than a vector stay scalar. The figures are features for a model, no more.
+that does not move (an integer reduction apart) and a recurrence closer than a vector stay scalar. The figures are
+features for a model, no more.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ _KERNEL: dict[str, tuple[str, str]] = {
     "carried_latency": ("cycles each iteration waits for the one before", "cycles"),
     "chain": ("longest dependence chain of one iteration", "cycles"),
     "throughput": ("cycles of one iteration without dependences", "cycles"),
+    "live": ("values live at once in one iteration, loads next to their first use", "values"),
+    "invariants": ("values from outside that it uses, addresses apart", "values"),
+    "registers": ("registers wanted for values: interleaved copies of the live ones, and the invariants", "registers"),
     "copies": ("times its loop stands in the code, by unrolled loops around it", "count"),
     "merged": ("1 where inner loops are unrolled into it", "flag"),
 }
@@ -91,6 +95,7 @@ FEATURES: dict[str, tuple[str, str]] = {
             "loads",
             "stores",
             "float_ops",
+            "registers",
             "copies",
         )
     },
@@ -338,14 +343,19 @@ def codegen(view: FunctionView) -> dict[str, float]:
             bound += own_cycles
         inside.update(id(n) for n in b.nodes)
     for node in view.nodes:
-        if id(node) in inside or node.cls in _FREE:
+        if id(node) in inside or node.cls in _FREE or node.free:
             continue
-        instructions += node.execs
-        cycles += node.execs * 0.4
+        if node.cls == "index" and node.results and view.folds(node.results[0]):
+            continue
+        execs = node.execs
+        if node.home is not node.loop:  # moved out
+            execs = min(execs, node.home.execs if node.home is not None else 1.0)
+        instructions += execs
+        cycles += execs * 0.4
         if node.access is not None:
-            accesses += node.execs
+            accesses += execs
         if node.cls in FLOAT_CLASSES:
-            floats += node.execs
+            floats += execs
     remaining = [x for x in view.loops if id(x) not in code.unrolled]
     exits = sum(x.entries for x in remaining)
     instructions += 3 * sum(x.entries for x in remaining)
@@ -417,6 +427,9 @@ def _describe(k: Kernel) -> dict[str, float]:
         "carried_latency": b.carried_latency,
         "chain": b.chain,
         "throughput": b.throughput,
+        "live": b.live,
+        "invariants": b.invariants,
+        "registers": b.live * k.vectors + b.invariants,
         "copies": k.copies,
         "merged": float(b.merged),
     }

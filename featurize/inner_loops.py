@@ -18,7 +18,7 @@ FULL_UNROLL_LIMIT = 300
 MATH_INSTRUCTIONS = 40
 """Instructions of one call of a math library function."""
 STRIDED_COST = 10
-"""What LLVM adds to the cost of a vector access that is not contiguous, for its addresses."""
+"""What LLVM adds to the cost of a vector load that is not contiguous, for its addresses."""
 _FORWARDING = 5.0
 """Cycles from a store to a load of the same address."""
 _REASSOCIATES = re.compile(r"fastmath\s*(?:=\s*#arith\.fastmath\s*)?<[^>]*\b(?:reassoc|fast)\b")
@@ -46,11 +46,14 @@ class Body:
         "groups",
         "invariant_loads",
         "invariant_stores",
+        "invariants",
+        "live",
         "loop",
         "memory_reductions",
         "merged",
         "nodes",
         "recurrences",
+        "reducible_stores",
         "roots",
         "size",
         "store_pairs",
@@ -108,6 +111,7 @@ class Body:
             width = 1
             if node.lanes > 1 and node.element:
                 width = max(1, node.lanes * _bits(node.element) // VECTOR_BITS)
+                size += weight * (width - 1)
             throughput += THROUGHPUT.get(cls, 0.5) * width * weight
         self.counts = counts
         self.size = size
@@ -123,6 +127,7 @@ class Body:
         self._memory(view)
         self._chains(view)
         self._vectorization()
+        self._live()
         width = self.vector_width
         self.cycles = max(self.throughput / self.vector_gain, self.carried_latency if width == 1 else 0.0)
         self.executed_ops = self.execs * size
@@ -170,22 +175,54 @@ class Body:
         self.store_pairs = len(stored) * (len(roots) - 1)
 
     def _dense(self, view: FunctionView) -> dict[int, bool]:
-        """id(access) -> True for accesses of every other element: they vectorize by shuffles, wider strides do not."""
+        """id(access) -> True for accesses that fill small strides: they vectorize by shuffles, wider ones do not."""
         loop = self.loop
         if loop is None:
             return {}
         families: dict[tuple[int, bool, int, frozenset[object]], list[Access]] = {}
         for access in self.accesses:
             stride = abs(view.stride(access, loop))
-            if stride == 2 and access.lanes == 1:
+            if (stride == 2 or (stride == 4 and access.bits == 64)) and access.lanes == 1:
                 key = (access.root, access.is_store, stride, frozenset(access.address.terms.items()))
                 families.setdefault(key, []).append(access)
         out: dict[int, bool] = {}
         for (_, is_store, stride, _), members in families.items():
             seen = {a.address.const % stride for a in members}
-            if len(seen) == 2 or not is_store:
+            if len(seen) == stride or (not is_store and 2 * len(seen) >= stride):
                 out.update(dict.fromkeys(map(id, members), True))
         return out
+
+    def _live(self) -> None:
+        """Values live at once in the body, and those from outside, addresses apart; a load sinks to its first use."""
+        nodes = self.nodes
+        first: dict[int, int] = {}
+        last: dict[int, int] = {}
+        made: dict[int, tuple[int, Node]] = {}
+        for at, node in enumerate(nodes):
+            for v in node.operands:
+                first.setdefault(v, at)
+                last[v] = at
+            for v in node.results:
+                made[v] = (at, node)
+        delta = [0] * (len(nodes) + 1)
+        for v, (at, node) in made.items():
+            end = last.get(v)
+            if end is None or node.cls in ("index", "const", "loop", "alloc") or not node.element:
+                continue
+            if node.access is not None:
+                at = first[v]
+                if at == end:  # folds into its only use
+                    continue
+            delta[at] += 1
+            delta[end] -= 1
+        most = total = 0
+        for d in delta:
+            total += d
+            if total > most:
+                most = total
+        self.live = float(most + len(self.loop.carried if self.loop is not None else ()))
+        addressed = {v for n in nodes if n.access is not None for v in n.operands[n.access.is_store :]}
+        self.invariants = float(sum(v not in made and v not in addressed for v in last))
 
     def _chains(self, view: FunctionView) -> None:
         """Longest chain of one iteration, and the cycles each iteration must wait for the one before."""
@@ -207,6 +244,7 @@ class Body:
         self.carried_latency = 0.0
         self.carried_float = 0
         self.memory_reductions = 0
+        self.reducible_stores = 0
         self.recurrences = 0
         self.distance = 0.0
         if loop is None:
@@ -251,7 +289,9 @@ class Body:
                         sum(LATENCY.get(n.cls, 0.0) for n in self.nodes if n.virtual and n.cls == "fadd") or 4.0
                     )
                 else:
-                    path, _, _ = self._path(set(load.node.results), store.node.operands[0])
+                    path, reorders, classes = self._path(set(load.node.results), store.node.operands[0])
+                    if stride == 0 and path is not None and (reorders or not classes & FLOAT_CLASSES):
+                        self.reducible_stores += 1
                 if path is not None:
                     self.carried_latency = max(self.carried_latency, (path + _FORWARDING) / steps)
 
@@ -282,6 +322,11 @@ class Body:
         counts = self.counts
         bits = self.element_bits or 64
         width = max(1, VECTOR_BITS // bits)
+        if self.recurrences and self.distance < width:
+            width = 1 << int(self.distance).bit_length() - 1
+        by_lane = self.gathered + counts.get("idiv", 0.0)
+        if bits == 64:
+            by_lane += counts.get("imul", 0.0) * 0.5
         able = (
             self.loop is not None
             and not self.already_vector
@@ -290,17 +335,18 @@ class Body:
             and not counts.get("sync")
             and not counts.get("alloc")
             and self.carried_float == 0
-            and self.invariant_stores == 0
-            and (self.recurrences == 0 or self.distance >= width)
-            and self.gathered * (width + STRIDED_COST) < (width - 1) * (self.size - self.gathered)
+            and self.invariant_stores <= self.reducible_stores
+            and width > 1
+            and by_lane * width + (self.gathered - self.gathered_stores) * STRIDED_COST
+            < (width - 1) * (self.size - by_lane)
             and self.unknown == 0
             and self.unit > 0
             and self.trip >= width
         )
         self.vectorizable = able
         self.vector_width = width if able else 1
-        # a strided access of a vector loop is one scalar access and one insertion or extraction for each lane
-        wide = self.size + self.gathered * (2 * width - 1)
+        # in a vector loop a strided access or a division is one scalar operation and one lane move for each lane
+        wide = self.size + by_lane * (2 * width - 1)
         self.vector_gain = max(1.0, width * self.size / wide) if able and wide else 1.0
 
 

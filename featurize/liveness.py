@@ -24,6 +24,11 @@ FEATURES: dict[str, tuple[str, str]] = {
         "most floating-point values and vector registers live inside the hottest innermost loop",
         "values",
     ),
+    "liveness.sunk_live_float": (
+        "most floating-point values and vector registers live at once with each load next to its first use",
+        "values",
+    ),
+    "liveness.sunk_innermost_live_float": ("the same inside an innermost loop", "values"),
     "liveness.hot_live_in": (
         "values from outside that the hottest innermost loop uses, memrefs and constants apart",
         "values",
@@ -156,6 +161,15 @@ def _pressure(view: FunctionView, out: dict[str, float], hot: Loop | None) -> No
                     constants_used.add(v)
             if end > end_of.get(v, -1):
                 end_of[v] = end
+    sunk = [0] * (n + 2)
+    first_use: dict[int, int] = {}
+    for node in nodes:
+        if node.cls == "load":
+            for v in node.results:
+                first_use[v] = 0
+        for v in node.operands:
+            if first_use.get(v) == 0:
+                first_use[v] = node.index + 1
     deltas = {k: [0] * (n + 2) for k in ("scalar", "float", "vector")}
     distances = []
     carried_float = 0
@@ -171,12 +185,20 @@ def _pressure(view: FunctionView, out: dict[str, float], hot: Loop | None) -> No
         delta[min(start, n)] += amount
         delta[min(end, n + 1)] -= amount
         distances.append(end - start)
+        if kind != "scalar":
+            begin = max(start, first_use.get(v, start))
+            if begin == end and uses.get(v) == 1:  # folds into its only use
+                continue
+            sunk[min(begin, n)] += amount
+            sunk[min(end, n + 1)] -= amount
     for loop in view.loops:
         carried_float += sum(_register(view, a)[0] in ("float", "vector") for a, _ in loop.carried)
     curves = {k: _running(d) for k, d in deltas.items()}
     scalar, floats, vectors = curves["scalar"], curves["float"], curves["vector"]
     registers = [f + v for f, v in zip(floats, vectors, strict=True)]
     both = [s + r for s, r in zip(scalar, registers, strict=True)]
+    sunk_curve = _running(sunk)
+    out["liveness.sunk_live_float"] = float(max(sunk_curve))
     out["liveness.max_live"] = float(max(both))
     out["liveness.max_live_scalar"] = float(max(scalar))
     out["liveness.max_live_float"] = float(max(floats))
@@ -186,6 +208,8 @@ def _pressure(view: FunctionView, out: dict[str, float], hot: Loop | None) -> No
     for loop in view.loops:
         if not loop.children and loop.last > loop.first:
             inside = max(both[loop.first : loop.last + 1])
+            sunk_inside = float(max(sunk_curve[loop.first : loop.last + 1]))
+            out["liveness.sunk_innermost_live_float"] = max(out["liveness.sunk_innermost_live_float"], sunk_inside)
             inside_float = max(registers[loop.first : loop.last + 1])
             out["liveness.innermost_live"] = max(out["liveness.innermost_live"], float(inside))
             out["liveness.innermost_live_float"] = max(out["liveness.innermost_live_float"], float(inside_float))
