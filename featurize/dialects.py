@@ -131,3 +131,31 @@ ONE_RESULT = INDEX_RESULT | {
     "llvm.load", "llvm.add", "llvm.mlir.constant", "llvm.mlir.addressof", "llvm.mlir.zero", "llvm.alloca",
 }  # fmt: skip
 """Operations with one result, named or not."""
+
+WITH_BUILTIN_TYPES = frozenset(
+    ["arith", "math", "memref", "affine", "scf", "func", "tensor", "vector", "complex", "index", "linalg"]
+)
+"""Dialects whose types are builtin ones or start with `!`: a type that is neither is a mistake."""
+
+OPERANDS = {
+    **dict.fromkeys(
+        ["arith.addi", "arith.addf", "arith.subi", "arith.subf", "arith.muli", "arith.mulf", "arith.divf",
+         "arith.divsi", "arith.divui", "arith.remf", "arith.remsi", "arith.remui", "arith.ceildivsi", "arith.ceildivui",
+         "arith.floordivsi", "arith.andi", "arith.ori", "arith.xori", "arith.shli", "arith.shrsi", "arith.shrui",
+         "arith.cmpi", "arith.cmpf", "arith.maxsi", "arith.maxui", "arith.minsi", "arith.minui", "arith.maximumf",
+         "arith.minimumf", "arith.maxnumf", "arith.minnumf", "math.powf", "math.ipowi", "math.fpowi", "math.atan2",
+         "math.copysign"],
+        2,
+    ),
+    **dict.fromkeys(
+        ["arith.extf", "arith.extsi", "arith.extui", "arith.truncf", "arith.trunci", "arith.sitofp", "arith.uitofp",
+         "arith.fptosi", "arith.fptoui", "arith.bitcast", "arith.index_cast", "arith.index_castui", "arith.negf",
+         "math.absf", "math.absi", "math.ceil", "math.cos", "math.erf", "math.exp", "math.exp2", "math.expm1",
+         "math.floor", "math.log", "math.log10", "math.log1p", "math.log2", "math.round", "math.rsqrt", "math.sin",
+         "math.sqrt", "math.tan", "math.tanh", "math.trunc", "memref.cast", "tensor.cast"],
+        1,
+    ),
+    **dict.fromkeys(["arith.select", "math.fma", "vector.fma"], 3),
+    "arith.constant": 0,
+}  # fmt: skip
+"""How many operands these have."""

@@ -13,11 +13,13 @@ from .dialects import (
     INDEX_RESULT,
     LOOPS,
     ONE_RESULT,
+    OPERANDS,
     REGION_ENDS,
     USE_KEYWORDS,
+    WITH_BUILTIN_TYPES,
 )
 from .lexer import CLOSER, TOKEN, Unreadable, dialect_body_end, string_end
-from .types import parse_type, split_types, with_element
+from .types import is_type, parse_type, split_types, with_element
 
 USE = (0, "")
 """A slot that uses a value."""
@@ -36,6 +38,7 @@ class Form:
         "declares",
         "kept",
         "plain",
+        "problem",
         "result",
         "results",
         "slots",
@@ -64,6 +67,8 @@ class Form:
         """Labels without `^`."""
         self.declares = False
         """A function without a body: the names of its arguments are no values."""
+        self.problem = ""
+        """Why it cannot be what it seems to be."""
         self.special = False
         """It has aliases, successors or affine subscripts."""
         self.kept = -1
@@ -257,7 +262,10 @@ def _constant(
     """The written type, or the one that a bare literal has."""
     if colon >= 0 or not top:
         return None
-    last = tokens[top[-1]]
+    written = [tokens[k] for k in top if tokens[k].text not in ("{", "-")]
+    if len(written) != 1:
+        return ()
+    last = written[0]
     if last.text in ("true", "false"):
         return ("i1",)
     if last.kind == "number":
@@ -433,7 +441,7 @@ _SPECIAL = {
     "index.cmp": _compared, "math.isnan": _compared, "math.isinf": _compared, "math.isfinite": _compared,
     "math.isnormal": _compared, "complex.eq": _compared, "complex.neq": _compared,
     "arith.constant": _constant, "index.constant": lambda *_: ("index",), "index.bool.constant": lambda *_: ("i1",),
-    "scf.for": _carried, "scf.if": _carried, "scf.parallel": _carried, "scf.forall": _carried,
+    "memref.global": lambda *_: (), "scf.for": _carried, "scf.if": _carried, "scf.parallel": _carried, "scf.forall": _carried,
     "scf.index_switch": _carried,
     "affine.for": _carried, "affine.if": _carried, "affine.parallel": _carried,
     "math.fpowi": _first_type, "gpu.shuffle": _value_and_bit, "nvgpu.device_async_copy": _copy_token,
@@ -569,6 +577,44 @@ _AFFINE_ACCESS = {
 }  # fmt: skip
 
 
+_FUNCTION_HEADS = frozenset(["func.func", "llvm.func", "gpu.func"])
+
+
+def _head_problem(name: str, tokens: list[_Token]) -> str:
+    """A function is written with its name and its arguments, each with a type."""
+    if name not in _FUNCTION_HEADS:
+        return ""
+    at = next((k for k, token in enumerate(tokens) if token.kind == "symbol"), -1)
+    if at < 0:
+        return f"'{name}' has no name"
+    if at + 1 == len(tokens) or tokens[at + 1].text != "(":
+        return f"'{name}' has no list of arguments"
+    end = tokens[at + 1].partner
+    if any(token.text == "%" and tokens[k + 1].text != ":" for k, token in enumerate(tokens[:end]) if k > at):
+        return f"an argument of '{name}' has no type"
+    return ""
+
+
+def _problem(name: str, form: Form, tokens: list[_Token], top: list[int]) -> str:
+    """What is wrong with an operation of a dialect whose types and operands are known."""
+    dialect = name.partition(".")[0]
+    if dialect not in WITH_BUILTIN_TYPES:
+        return ""
+    types = form.results
+    colon = next((k for k in reversed(top) if tokens[k].text == ":"), -1)
+    if not types and name in ("func.return", "memref.store", "affine.store", "scf.yield", "affine.yield"):
+        types = _types_in(tokens, colon + 1, len(tokens)) if colon >= 0 else ()
+    if name == "arith.constant" and not types:
+        return f"'{name}' has no type"
+    wrong = next((text for text in types if text and not is_type(text)), None)
+    if wrong is not None:
+        return f"'{wrong}' in '{name}' is not a type"
+    count = OPERANDS.get(name)
+    if count is not None and count != sum(token.text == "%" for token in tokens):
+        return f"'{name}' takes {count} operand{'s' if count > 1 else ''}"
+    return ""
+
+
 def analyse(name: str, template: str) -> Form:
     """The form of a template. A last `{` that is not closed stands for a region that opens there."""
     form = Form()
@@ -587,12 +633,16 @@ def analyse(name: str, template: str) -> Form:
     )
     form.successors = tuple(token.text[1:] for token in tokens if token.kind == "label")
     if opens:
+        form.problem = _head_problem(name, tokens)
+        form.whole = form.whole and not form.problem
         form.slots = _slots(name, tokens)
         form.plain = all(slot is USE for slot in form.slots)
         return form
     form.results = tuple("" if "%" in text else text for text in _result_types(name, tokens, top))
     form.result = form.results[-1] if form.results else ""
     form.unnamed = _unnamed(name, form, tokens, top)
+    form.problem = _head_problem(name, tokens) or _problem(name, form, tokens, top)
+    form.whole = form.whole and not form.problem
     if "%" in template and name.rpartition(".")[2].rpartition("$")[2] in _DECLARED:
         form.declares = True
         form.whole = False
@@ -602,7 +652,7 @@ def analyse(name: str, template: str) -> Form:
 
 
 FORMS: dict[str, Form] = {}
-_MOSTFORMS = 20000
+_MOST_FORMS = 20000
 _LONGEST_KEY = 2000
 
 
@@ -613,7 +663,7 @@ def form_of(name: str, template: str) -> Form:
     if form is None:
         form = analyse(name, template)
         if len(key) <= _LONGEST_KEY:
-            if len(FORMS) >= _MOSTFORMS:
+            if len(FORMS) >= _MOST_FORMS:
                 FORMS.clear()
             FORMS[key] = form
     return form

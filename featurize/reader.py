@@ -1102,6 +1102,8 @@ class _Reader:
         self.add_segment(frame, pieces, template, written, aliases, segment, opens=False)
         op = frame.op
         form = form_of(op.name, "".join(frame.template))
+        if form.problem:
+            raise Unreadable(form.problem, frame.start)
         op.text = "".join(frame.text).rstrip()
         op.operands = frame.uses
         if form.declares:
@@ -1125,8 +1127,8 @@ class _Reader:
     def check_end(self, op: Op, frame: _Frame, position: int) -> None:
         """An operation does not end in the middle of something."""
         tail = frame.template[-1].rstrip()
-        if tail.endswith((",", ":", "->", "=")):
-            raise Unreadable(f"'{op.name}' ends after '{tail[-1]}'", max(min(position, len(self.text)) - 1, 0))
+        if tail.endswith((",", ":", "->", "=", "-", "attributes")):
+            raise Unreadable(f"'{op.name}' ends after '{tail.split()[-1]}'", max(min(position, len(self.text)) - 1, 0))
 
     def plain_group(self, position: int, end: int) -> str:
         """The text of an attribute dictionary, comments and long strings left out."""
@@ -1189,6 +1191,8 @@ class _Reader:
             self.check_aliases(tuple(aliases), position)
         if opens:
             form = form_of(frame.op.name, segment.removeprefix("{}") + "{")
+            if form.problem and not frame.op.regions:
+                raise Unreadable(form.problem, frame.start)
             slots = form.slots
             if len(slots) != len(written):
                 slots = (USE,) * len(written)

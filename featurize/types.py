@@ -91,6 +91,38 @@ def split_types(text: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
+_SCALAR = re.compile(
+    r"[su]?i[0-9]+|index|none|b?f16|tf32|f(?:32|64|80|128)|f[468]E[0-9]+M[0-9]+[A-Z0-9]*|token", re.ASCII
+)
+_BRACKETED = ("complex<", "tuple<")
+
+
+def is_type(text: str) -> bool:
+    """Can it be a type? Builtin ones are checked, of others only the first character."""
+    if text[:1] in ("!", "(", "#"):
+        return True
+    if _SCALAR.fullmatch(text):
+        return True
+    match = _SHAPED.match(text)
+    if match is None or text[-1] != ">":
+        return text.startswith(_BRACKETED) and text[-1] == ">"
+    body = text[match.end() : -1].lstrip()
+    if body.startswith("*"):
+        body = body[1:].lstrip()
+        return body[:1] == "x" and is_element(body[1:])
+    written = _DIMENSIONS.match(body)
+    assert written
+    return is_element(body[written.end() :])
+
+
+def is_element(text: str) -> bool:
+    """Can it be the element type of a shaped type, and what follows it?"""
+    element = (split_types(text) or ("",))[0]
+    if element.count("<") > _DEEPEST:
+        return True
+    return is_type(element) and element[:1] != "("
+
+
 _DEEPEST = 50
 """Types in types beyond this depth have no size."""
 
