@@ -969,8 +969,9 @@ class FunctionView:
             access.indices = []
             access.address = offset
         else:
-            access.indices = indices
-            access.address = dot(indices, strides) if len(indices) == len(shape) else offset
+            fits = len(indices) == len(shape)
+            access.indices = indices if fits else []
+            access.address = dot(indices, strides) if fits else offset
         loops = self.loop_of_iv
         access.known = all(v in loops for v in access.address.variables())
 

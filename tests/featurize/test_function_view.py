@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irgauge.featurize import read
+from irgauge.featurize import features_of, read
 from irgauge.featurize.featurizer import functions_of
 from irgauge.featurize.function_view import UNKNOWN_TRIP, FunctionView
 
@@ -192,3 +193,13 @@ def test_two_thousand_nested_loops_need_no_recursion(view: View) -> None:
     found = view(nest([("0", "1", 1)] * depth))
     assert len(found.loops) == depth
     assert found.loops[-1].depth == depth
+
+
+def test_access_to_a_memref_of_unknown_rank_is_counted_and_finite() -> None:
+    text = """func.func @f(%p: !tt.ptr<f32>, %i: index) {
+  %m = "vendor.to_memref"(%p) : (!tt.ptr<f32>) -> memref<*xf32>
+  %v = "memref.load"(%m, %i) : (memref<*xf32>, index) -> f32
+  return }"""
+    features = features_of(text)["f"]
+    assert features["access.count"] == features["tensors.unranked"] == 1
+    assert all(math.isfinite(v) for v in features.values())
