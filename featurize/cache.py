@@ -265,19 +265,19 @@ class CacheModel:
                 before = p
                 loop = loop.parent
         total = stores = 0.0
-        for (_, root), (lines, likely, stored, entries) in parts.items():
+        for (_, root), (lines, likely, storing, entries) in parts.items():
             scale = min(1.0, self.limits[root] / lines) * entries if lines else 0.0
             total += likely * scale
-            stores += stored * scale
+            stores += storing * scale
         absent = self._absent(capacity_bytes)
-        for root, (lines, away, there, stored) in last.items():
+        for root, (lines, away, there, storing) in last.items():
             if not lines:
                 continue
-            made = root in self.view.defining
-            share = (away + there * (1.0 if made else absent.get(root, 0.0))) / lines
+            new = root in self.view.defining
+            share = (away + there * (1.0 if new else absent.get(root, 0.0))) / lines
             fetched = min(lines, self.limits[root]) * share
             total += fetched
-            stores += fetched * stored / lines
+            stores += fetched * storing / lines
         most = sum(g.weight * (1 + g.first.bytes / LINE_BYTES) for g in self.groups)
         return min(total, max(most, 1.0)), min(stores, max(most, 1.0))
 
