@@ -126,6 +126,7 @@ class _Task:
         if self.space == "log" and analytical.has_estimate(target.name):
             self.margins[target.name] = np.log(analytical.estimate(target.name, X, columns) + self.offset)
         self.screened: dict[str, np.ndarray] = {}
+        self.gates: dict[bytes, Part] = {}
 
     def encode(self, y: Float64) -> Float64:
         return np.log(np.maximum(y, 0) + self.offset) if self.space == "log" else y
@@ -162,12 +163,17 @@ class _Task:
 
     def fit(self, candidate: str, margin: str, rows: np.ndarray) -> tuple[Part, Part | None]:
         """Fit regressor and gate on some rows; both read `self.X`."""
-        gate = None
-        if self.gated:
+        return self.fit_part(candidate, margin, rows, self.settings), self.fit_gate(rows) if self.gated else None
+
+    def fit_gate(self, rows: np.ndarray) -> Part:
+        """The classifier for "not 0": the same whatever the regressor, so fitted once for the same rows."""
+        key = rows.tobytes()
+        if key not in self.gates:
             nonzero = self.y[rows] > 0
             kept = self.screen("gate", rows, nonzero.astype(np.float64))
-            gate = on_columns(fit_gate(self.X[np.ix_(rows, kept)], nonzero, self.seed, self.settings), kept)
-        return self.fit_part(candidate, margin, rows, self.settings), gate
+            gate = fit_gate(self.X[np.ix_(rows, kept)], nonzero, self.seed, self.settings)
+            self.gates[key] = on_columns(gate, kept)
+        return self.gates[key]
 
     def fit_part(self, candidate: str, margin: str, rows: np.ndarray, settings: Settings) -> Part:
         used = np.flatnonzero(self.regression_rows(rows))
