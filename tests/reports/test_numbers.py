@@ -54,3 +54,19 @@ def test_compact_is_close_to_the_number(value: float) -> None:
 def test_unknown_form() -> None:
     with pytest.raises(ValueError, match="'roman'"):
         numbers.shown(1.0, "roman")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "×1.00"),
+        (9.99, "×9.99"),
+        (9.996, "×10.0"),
+        (45.67, "×45.7"),
+        (99.96, "×100"),
+        (1234.0, "×1230"),
+        (2.5e6, "×2.5M"),
+    ],
+)
+def test_factors_have_three_digits(value: float, text: str) -> None:
+    assert numbers.factor(value) == text
