@@ -6,8 +6,9 @@ As for custom syntax, programs repeat a few of these texts, so each is taken apa
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-from .lexer import IDENT, SPACE, TOKEN, Unreadable, balanced_end, dialect_body_end, skip_space, tokens
+from .lexer import CLOSER, IDENT, SPACE, TOKEN, Unreadable, balanced_end, dialect_body_end, skip_space, tokens
 from .types import normalized, split_types
 
 alias_uses = re.compile(r"[#!][A-Za-z_][A-Za-z0-9_$]*+(?![A-Za-z0-9_$.<])", re.ASCII).findall
@@ -54,6 +55,23 @@ def aliases_in(text: str) -> tuple[str, ...]:
             found.append(pending)
         pending = token if kind == "prefixed" and "." not in token else ""
     return (*found, pending) if pending else tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def is_flat(text: str) -> bool:
+    """Brackets balance, and the text can end here."""
+    closers: list[str] = []
+    last = ""
+    try:
+        for kind, token in tokens(text):
+            if kind == "open":
+                closers.append(CLOSER[token])
+            elif kind == "close" and (not closers or closers.pop() != token):
+                return False
+            last = token
+    except Unreadable:
+        return False
+    return not closers and last not in ("", ",", ":", "->", "=")
 
 
 def type_end(text: str, position: int) -> int:
@@ -162,6 +180,7 @@ __all__ = [
     "aliases_in",
     "function_type",
     "generic_form_of",
+    "is_flat",
     "successors_of",
     "type_end",
 ]

@@ -70,7 +70,7 @@ class Form:
         self.problem = ""
         """Why it cannot be what it seems to be."""
         self.special = False
-        """It has aliases, successors or affine subscripts."""
+        """It has aliases or successors."""
         self.kept = -1
         """For affine accesses: operands from this one on are listed once each; -1 for other operations."""
 
@@ -647,7 +647,7 @@ def analyse(name: str, template: str) -> Form:
         form.declares = True
         form.whole = False
     form.kept = _AFFINE_ACCESS.get(name, -1)
-    form.special = bool(form.aliases or form.successors or form.kept >= 0)
+    form.special = bool(form.aliases or form.successors)
     return form
 
 

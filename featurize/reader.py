@@ -28,7 +28,7 @@ from .dialects import (
     REGIONLESS_BUT,
     TRANSPARENT,
 )
-from .generic_form import alias_uses, aliases_in, generic_form_of, successors_of, type_end
+from .generic_form import alias_uses, aliases_in, generic_form_of, is_flat, successors_of, type_end
 from .lexer import (
     CLOSER,
     IDENT,
@@ -44,7 +44,7 @@ from .lexer import (
     skip_space,
     string_end,
 )
-from .op_syntax import FORMS, LIKE_NEXT, MAYBE, USE, Form, Slot, form_of
+from .op_syntax import DEFINE, FORMS, LIKE_NEXT, MAYBE, USE, Form, Slot, form_of
 from .program import Block, Op, Program, Region
 from .types import normalized, split_types
 
@@ -52,7 +52,9 @@ BYTECODE = b"ML\xefR"
 _LONGEST_STRING = 4096
 _LONGEST_ALIAS = 65536
 
-_REGION_FIRST = r"""[ \t\r\n]*+(?: [}^%] | "[A-Za-z0-9_$.]++"\( | return\b | [A-Za-z_][A-Za-z0-9_$]*+\.[A-Za-z_][A-Za-z0-9_$.]*+(?![ \t\r\n]*+[=,}]) )"""
+_REGION_FIRST = r"""[ \t\r\n]*+(?:
+      [}^%] | "[A-Za-z0-9_$.]++"\( | return\b
+    | [A-Za-z_][A-Za-z0-9_$]*+\.[A-Za-z_][A-Za-z0-9_$.]*+(?![ \t\r\n]*+[=,}]) )"""
 """What shows that a `{` opens a region."""
 
 _FAST = re.compile(
@@ -61,7 +63,9 @@ _FAST = re.compile(
           ([A-Za-z_][A-Za-z0-9_$.]*+)([^\n\r"{{}}/]{{0,4000}}+)(?:\n|(\{{)\n(?={_REGION_FIRST}))
         | "([A-Za-z0-9_$.]++)"\(([^()\n"]*+)\)([^\n]{{0,2000}}+)\n )
     | ([A-Za-z_][A-Za-z0-9_$.]*+)([^\n\r"{{}}/]{{0,4000}}+)(?:\n|(\{{)\n(?={_REGION_FIRST}))
-    | (\}})\n(?=[ \t\r\n]*+(?: [}}^] | %[A-Za-z0-9_$.\-:]++(?:\ =|,) | [A-Za-z_][A-Za-z0-9_$]*+\.[A-Za-z_] | return\b | "[A-Za-z0-9_$.]++"\( | \Z))
+    | (\}})\n(?=[ \t\r\n]*+(?:
+          [}}^] | %[A-Za-z0-9_$.\-:]++(?:\ =|,) | [A-Za-z_][A-Za-z0-9_$]*+\.[A-Za-z_] | return\b
+        | "[A-Za-z0-9_$.]++"\( | \Z))
     | "([A-Za-z0-9_$.]++)"\(([^()\n"]*+)\)([^\n]{{0,2000}}+)\n
     | \}}\)([^\n]{{0,2000}}+)\n
     )""",
@@ -75,7 +79,8 @@ _FAST = re.compile(
 
 _NEXT = rf"""{SPACE}(?:
       [}}^]
-    | {VALUE}(?::[0-9]++)?+(?:\ *+,\ *+{VALUE}(?::[0-9]++)?+)*+\ *+=\ *+(?:"|[A-Za-z_][A-Za-z0-9_$]*+\.|call\b|constant\b)
+    | {VALUE}(?::[0-9]++)?+(?:\ *+,\ *+{VALUE}(?::[0-9]++)?+)*+\ *+=\ *+
+      (?:"|[A-Za-z_][A-Za-z0-9_$]*+\.|call\b|constant\b)
     | "[A-Za-z0-9_$.]++"\(
     | [A-Za-z_][A-Za-z0-9_$]*+\.[A-Za-z_]
     | return\b
@@ -115,6 +120,10 @@ _results = re.compile(
 _result = re.compile(rf"({VALUE}){SPACE}(?::{SPACE}([0-9]++))?+", re.ASCII).finditer
 _name = re.compile(IDENT, re.ASCII).match
 _alias = re.compile(rf"([#!][A-Za-z_][A-Za-z0-9_$]*+){SPACE}={SPACE}", re.ASCII).match
+_alias_line = re.compile(
+    r"([#!][A-Za-z_][A-Za-z0-9_$]*+) = ([^\n\r/{}\"]{0,2000}+)\n(?=[ \t]*+(?:[#!\n]|//|module\b|func\.func\b))",
+    re.ASCII,
+).match
 _alias_use = re.compile(r"[#!][A-Za-z_][A-Za-z0-9_$]*+(?![A-Za-z0-9_$.<])", re.ASCII).sub
 _dictionary = re.compile(rf'\{{{SPACE}(?:"[^"\n]*"|({IDENT})){SPACE}([=,}}:]|\Z)?', re.ASCII).match
 _region_start = re.compile(
@@ -140,6 +149,19 @@ _LITERALS = frozenset(["dense", "array", "sparse"])
 _CLOSES = frozenset(")]}>")
 _GOES_ON = frozenset([",", ":", "->", "=>", "="])
 """After these an operation is not over."""
+
+
+_REGION_FACTS: dict[str, tuple[bool, str, str]] = {}
+
+
+def _region_facts(name: str) -> tuple[bool, str, str]:
+    """Of an operation: is it isolated, its implied terminator, the default dialect inside ("" for the one outside)."""
+    dialect = name.partition(".")[0]
+    default = DEFAULT_DIALECT.get(name) or (dialect if dialect in OWN_DEFAULT else "")
+    facts = (name in ISOLATED, IMPLIED_TERMINATOR.get(name, ""), default)
+    if len(_REGION_FACTS) < 1000:
+        _REGION_FACTS[name] = facts
+    return facts
 
 
 class _Frame:
@@ -387,6 +409,10 @@ class _Reader:
                             op.operands = [self.use(value, op.offset) for value in parts[1::2]]
                         if form.special:
                             self.finish_special(op, form, labels)
+                        elif form.kept >= 0:
+                            subscripts = op.operands[form.kept :]
+                            if len(set(subscripts)) < len(subscripts):
+                                op.operands = [*op.operands[: form.kept], *dict.fromkeys(subscripts)]
                         if first is not None:
                             if pending or first in names or ":" in first:
                                 self.define_named(op, first, form.results, form.result)
@@ -492,7 +518,7 @@ class _Reader:
                 return -1
             op = Op(name, rest, start, self.frame.block)
             op.operands = [self.use(value, start) for value in parts[1::2]]
-            if form.special:
+            if form.special or form.kept >= 0:
                 self.finish_special(op, form)
             if first is not None:
                 self.define_results(op, first, more, form.results if more else (form.result,), start)
@@ -637,14 +663,6 @@ class _Reader:
             return f"{FORMER_STD[word]}.{word}"
         return None
 
-    def inner_dialect(self, name: str, outer: str) -> str:
-        """What bare names belong to inside a region of the operation."""
-        known = DEFAULT_DIALECT.get(name)
-        if known is not None:
-            return known
-        dialect = name.partition(".")[0]
-        return dialect if dialect in OWN_DEFAULT else outer
-
     # --- regions ----------------------------------------------------------------------------------------------------
 
     def open_region(self, frame: _Frame, inside: int) -> None:
@@ -658,20 +676,30 @@ class _Reader:
         block = Block(region)
         region.blocks.append(block)
         frame.region, frame.block = region, block
-        frame.dialect = self.inner_dialect(op.name, self.frame.dialect)
-        frame.isolated = op.name in ISOLATED
-        frame.terminator = IMPLIED_TERMINATOR.get(op.name, "")
+        facts = _REGION_FACTS.get(op.name) or _region_facts(op.name)
+        frame.isolated, frame.terminator, dialect = facts
+        frame.dialect = dialect or self.frame.dialect
         self.stack.append(frame)
         self.frame = frame
         if frame.isolated:
             frame.outer_names, frame.outer_pending = self.names, self.pending
             self.names, self.pending = {}, {}
         frame.mark = len(self.names)
-        frame.first_value = len(self.types)
-        if frame.arguments and not (len(op.regions) > 1 and self.text.startswith("^", self.after_space(inside))):
-            block.args = [self.define(name, written, block, frame.start) for name, written in frame.arguments]
+        types = self.types
+        frame.first_value = len(types)
+        arguments = frame.arguments
+        if arguments and not (len(op.regions) > 1 and self.text.startswith("^", self.after_space(inside))):
+            names = self.names
+            args = block.args
+            for name, written in arguments:
+                if name in names or self.pending:
+                    args.append(self.define(name, written, block, frame.start))
+                else:
+                    names[name] = len(types)
+                    args.append(len(types))
+                    types.append(written)
+                    self.defs.append(block)
             if op.name == "gpu.launch" and len(block.args) == 12:  # block and thread ids, then grid and block sizes
-                args = block.args
                 block.args = [*args[:3], *args[6:9], *args[3:6], *args[9:]]
 
     def close_region(self, position: int) -> _Frame:
@@ -690,9 +718,10 @@ class _Reader:
         else:
             for _ in range(len(names) - frame.mark):
                 names.popitem()
-            for name, value in reversed(frame.undo):
-                names[name] = value
-        frame.undo = []
+            if frame.undo:
+                for name, value in reversed(frame.undo):
+                    names[name] = value
+                frame.undo = []
         if frame.successors:
             self.check_labels(frame)
             frame.successors = {}
@@ -725,29 +754,32 @@ class _Reader:
         op = frame.op
         frame.template.append("{}")
         frame.text.append("{}")
-        template = "".join(frame.template)
         op.text = "".join(frame.text)
         op.operands = frame.uses
         if op.name == "scf.index_switch":  # written last, the default region comes first in the generic form
             op.regions = [*op.regions[-1:], *op.regions[:-1]]
         if frame.more is not None:
-            form = form_of(op.name, template)
+            form = form_of(op.name, "".join(frame.template))
             first, more = frame.more
             self.define_results(op, first, more, form.results if more else (form.result,), frame.start)
-        elif "->" in template:
-            self.add_results(op, form_of(op.name, template).unnamed)
+        elif "->" in op.text:
+            self.add_results(op, form_of(op.name, "".join(frame.template)).unnamed)
         self.frame.block.ops.append(op)
 
     def take_slots(self, frame: _Frame, written: list[str], slots: tuple[Slot, ...], position: int) -> None:
         """Sort the values before a region into uses and arguments of its entry block."""
         names = self.names
         uses = frame.uses
+        arguments = frame.arguments
         listed: set[tuple[str, int]] = set()
         awaiting: list[int] = []
         for name, slot in zip(written, slots, strict=True):
             kind = slot[0]
-            if kind == 0 or (kind == MAYBE and (name in names or name in self.pending)):
-                value = self.use(name, position)
+            if kind == DEFINE:
+                arguments.append((name, slot[1]))
+            elif kind == 0 or (kind == MAYBE and (name in names or name in self.pending)):
+                found = names.get(name)
+                value = self.use(name, position) if found is None else found
                 if kind == 0 and slot[1]:  # a bound of affine.parallel: each value once
                     if (slot[1], value) in listed:
                         continue
@@ -755,11 +787,11 @@ class _Reader:
                 uses.append(value)
                 if awaiting:
                     at = awaiting.pop()
-                    frame.arguments[at] = (frame.arguments[at][0], self.types[value])
+                    arguments[at] = (arguments[at][0], self.types[value])
             else:
                 if kind == LIKE_NEXT:
-                    awaiting.append(len(frame.arguments))
-                frame.arguments.append((name, slot[1]))
+                    awaiting.append(len(arguments))
+                arguments.append((name, slot[1]))
 
     # --- the simple lines -------------------------------------------------------------------------------------------
 
@@ -837,6 +869,10 @@ class _Reader:
         if char == "{" and text.startswith("{-#", position):
             return resource_end(text, position)
         if char in "#!":
+            match = _alias_line(text, position)
+            if match is not None and self.frame.form == _TOP and is_flat(match[2]):
+                self.define_alias_name(match[1], match[2], position)
+                return match.end()
             return self.read_alias(position)
         start = position
         match = _results(text, position)
@@ -1379,8 +1415,11 @@ class _Reader:
             here = end
         if first:
             raise Unreadable(f"nothing is written after '{match[1]} ='", position)
-        written = normalized(self.plain_group(match.end(), here))
-        name = match[1]
+        self.define_alias_name(match[1], normalized(self.plain_group(match.end(), here)), position)
+        return here
+
+    def define_alias_name(self, name: str, written: str, position: int) -> None:
+        """`name` stands for `written` from here on."""
         if name in self.aliases and self.aliases[name] != written:
             raise Unreadable(f"redefinition of the alias '{name}'", position, "Split files at `// -----`.")
         if not written.startswith("loc("):
@@ -1391,7 +1430,6 @@ class _Reader:
             self.program.attribute_aliases[name] = expanded
         else:
             self.program.type_aliases[name] = expanded
-        return here
 
     def check_aliases(self, used: tuple[str, ...], position: int) -> None:
         for name in used:

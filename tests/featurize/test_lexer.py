@@ -13,8 +13,8 @@ def words(text):
 
 def test_tokens_of_an_operation():
     assert words("%r:2 = foo.bar %a#1, @f::@\"x y\" : (!a.b<c // d>, i32) -> f32 // end") == [
-        "%r", ":", "2", "=", "foo.bar", "%a#1", ",", "@f", "::", '@"x y"', ":", "(", "!a.b", "<c // d>", ",", "i32", ")",
-        "->", "f32",
+        "%r", ":", "2", "=", "foo.bar", "%a#1", ",", "@f", "::", '@"x y"', ":", "(", "!a.b", "<c // d>", ",", "i32",
+        ")", "->", "f32",
     ]  # fmt: skip
 
 
