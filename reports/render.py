@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import IrgaugeError, ToolMissingError
+from ..featurize.describe import GROUPS
 from . import numbers, plots, tables
 from .figures import FIGURES
 from .summary import OURS, ShapSummary, Summary, TargetSummary
 
 TEMPLATES = Path(__file__).with_name("templates")
-GROUP_ORDER = ("work", "access", "loops", "liveness", "ops", "ngrams", "tensors", "options", "other")
 
 
 def render(summary: Summary) -> str:
@@ -49,7 +49,7 @@ def render(summary: Summary) -> str:
         FIGURES=FIGURES,
         tables=tables,
         plots=plots,
-        groups=[g for g in GROUP_ORDER if any(g in p.groups for t in summary.targets for p in t.shap)],
+        groups=[g for g in (*GROUPS, "other") if any(g in p.groups for t in summary.targets for p in t.shap)],
         heat_steps=tables.HEAT_STEPS,
         is_log=is_log,
         effect=effect,

@@ -111,6 +111,13 @@ def test_texts_of_programs_are_escaped(judged) -> None:  # type: ignore[no-untyp
     assert "&lt;script&gt;" in made
 
 
+def test_every_feature_group_has_a_column(summary: Summary, html: str) -> None:
+    start = html.index('id="groups"')
+    header = html[start : html.index("</thead>", start)]
+    for group in {g for t in summary.targets for p in t.shap for g in p.groups}:
+        assert f"<th>{group}</th>" in header
+
+
 def test_a_text_is_quoted_once(summary: Summary, page: Page) -> None:
     quoted = [value for tag, name, value in page.attributes if tag == "pre" and name == "id"]
     assert sorted(quoted) == sorted(f"text-{id}" for id in summary.texts)
