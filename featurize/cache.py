@@ -90,10 +90,10 @@ class CacheModel:
             a = group.first
             whole = max(1.0, a.extent * a.bits / 8 / LINE_BYTES) * self._copies(group.root)
             self.limits[group.root] = max(self.limits.get(group.root, 0.0), whole)
-        self.run = self._runs(0, largest=False)
-        self.run_sets = self._runs(1, largest=False)
-        self.run_largest = self._runs(0, largest=True) if self.variable else self.run
-        self.run_sets_largest = self._runs(1, largest=True) if self.variable else self.run_sets
+        self.run, self.run_sets = self._runs(largest=False)
+        self.run_largest, self.run_sets_largest = (
+            self._runs(largest=True) if self.variable else (self.run, self.run_sets)
+        )
         self.cold: dict[int, float] = {}
         """Distinct lines of each root in one call."""
         for group in self.groups:
@@ -183,20 +183,40 @@ class CacheModel:
             group.elements = min(elements, visits * access.lanes)
         return out
 
-    def _runs(self, which: int, *, largest: bool) -> dict[int, float]:
-        """id(loop) -> lines of one run of it, key 0 the function; overlapping groups of one root at most its extent."""
-        sums: dict[int, dict[int, float]] = {}
+    def _runs(self, *, largest: bool) -> tuple[dict[int, float], dict[int, float]]:
+        """id(loop) -> lines of one run of it, key 0 the function; overlapping groups of one root at most its extent.
+
+        Then the same, weighted by how unevenly the lines fall into sets.
+        """
+        sums: dict[int, dict[int, list[float]]] = {}
         for group in self.groups:
             loop = group.loop
-            for lines in group.largest if largest else group.levels:
-                per_root = sums.setdefault(id(loop) if loop is not None else 0, {})
-                per_root[group.root] = per_root.get(group.root, 0.0) + lines[which]
+            root = group.root
+            for lines, in_sets in group.largest if largest else group.levels:
+                key = id(loop) if loop is not None else 0
+                per_root = sums.get(key)
+                if per_root is None:
+                    per_root = sums[key] = {}
+                entry = per_root.get(root)
+                if entry is None:
+                    per_root[root] = [lines, in_sets]
+                else:
+                    entry[0] += lines
+                    entry[1] += in_sets
                 if loop is None:
                     break
                 loop = loop.parent
-        if which:  # weighted lines may exceed the extent, by the weight of one group
-            return {k: sum(min(v, self.limits[r] * SETS) for r, v in per.items()) for k, per in sums.items()}
-        return {k: sum(min(v, self.limits[r]) for r, v in per.items()) for k, per in sums.items()}
+        plain: dict[int, float] = {}
+        weighted: dict[int, float] = {}
+        for key, per_root in sums.items():
+            a = b = 0.0
+            for root, (lines, in_sets) in per_root.items():
+                limit = self.limits[root]
+                a += lines if lines < limit else limit
+                b += in_sets if in_sets < limit * SETS else limit * SETS
+            plain[key] = a
+            weighted[key] = b
+        return plain, weighted
 
     def _overflow(self, key: int, capacity: float, *, sets: bool) -> float:
         """Probability that a run of a loop does not fit: a ramp at the capacity, mean over a variable loop's runs."""

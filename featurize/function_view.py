@@ -936,7 +936,8 @@ class FunctionView:
                 return [r.substitute(operands) for r in self.map_of(property_text(text, "map")).results]
             start = text.index("[")
             inline = parse_inline(text[start + 1 : text.index("]", start)])
-            return [r.substitute(_by_name(inline, operands)) for r in inline.results]
+            values = operands if inline.uses == inline.names else _by_name(inline, operands)
+            return [r.substitute(values) for r in inline.results]
         except (AffineError, IndexError, ValueError, TypeError):
             return []
 

@@ -7,6 +7,7 @@ LLVM's loop vectorizer looks at, on an x86-64 core with 256-bit vectors; they ar
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from .affine import Term
 from .function_view import Access, FunctionView, Loop, Node
@@ -89,6 +90,7 @@ class Body:
         size = 0.0
         throughput = 0.0
         weight = 1.0
+        widest = 0
         terms: set[Term] = set()
         for node in nodes:
             cls = node.cls
@@ -113,6 +115,10 @@ class Body:
                 width = max(1, node.lanes * _bits(node.element) // VECTOR_BITS)
                 size += weight * (width - 1)
             throughput += THROUGHPUT.get(cls, 0.5) * width * weight
+            if (cls in FLOAT_CLASSES or cls == "load" or cls == "store") and node.element:
+                bits = _bits(node.element)
+                if bits > widest:
+                    widest = bits
         self.counts = counts
         self.size = size
         self.throughput = max(throughput * 0.5, size * 0.25)
@@ -121,9 +127,7 @@ class Body:
         self.vector_ops = sum(1.0 for n in nodes if n.lanes > 1 and n.cls in FLOAT_CLASSES)
         self.already_vector = any(n.lanes > 1 for n in nodes)
         self.accesses: list[Access] = [n.access for n in nodes if n.access is not None]
-        self.element_bits = max(
-            (_bits(n.element) for n in nodes if n.cls in FLOAT_CLASSES or n.cls in ("load", "store")), default=0
-        )
+        self.element_bits = widest
         self._memory(view)
         self._chains(view)
         self._vectorization()
@@ -400,6 +404,7 @@ def fully_unrolls(loop: Loop, size: float) -> bool:
     return loop.constant_trip and not loop.unknown and loop.trip * size <= FULL_UNROLL_LIMIT
 
 
+@lru_cache(maxsize=1024)
 def _bits(element: str) -> int:
     if element in ("f64", "i64", "index"):
         return 64

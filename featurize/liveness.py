@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import accumulate
 
-from .function_view import FunctionView, Loop, Node
+from .function_view import UNKNOWN_TRIP, FunctionView, Loop, Node
 from .inner_loops import bodies, hot_body
 from .op_classes import LATENCY
+from .types import TypeInfo
 
 FEATURES: dict[str, tuple[str, str]] = {
     "liveness.max_live": ("most values live at once, memrefs apart", "values"),
@@ -193,11 +195,11 @@ def _pressure(view: FunctionView, out: dict[str, float], hot: Loop | None) -> No
             sunk[min(end, n + 1)] -= amount
     for loop in view.loops:
         carried_float += sum(_register(view, a)[0] in ("float", "vector") for a, _ in loop.carried)
-    curves = {k: _running(d) for k, d in deltas.items()}
+    curves = {k: list(accumulate(d)) for k, d in deltas.items()}
     scalar, floats, vectors = curves["scalar"], curves["float"], curves["vector"]
     registers = [f + v for f, v in zip(floats, vectors, strict=True)]
     both = [s + r for s, r in zip(scalar, registers, strict=True)]
-    sunk_curve = _running(sunk)
+    sunk_curve = list(accumulate(sunk))
     out["liveness.sunk_live_float"] = float(max(sunk_curve))
     out["liveness.max_live"] = float(max(both))
     out["liveness.max_live_scalar"] = float(max(scalar))
@@ -235,25 +237,27 @@ def _is_constant(view: FunctionView, v: int) -> bool:
     return maker is not None and maker.cls == "const"
 
 
+_NO_REGISTER = ("", 0)
+
+
 def _register(view: FunctionView, v: int) -> tuple[str, int]:
     """(register class, registers) of a value; ("", 0) for memrefs, tensors and values of unknown type."""
-    info = view.type_of(v)
+    known: dict[int, tuple[str, int]] = view.memo.setdefault("registers", {})
+    found = known.get(v)
+    if found is None:
+        found = known[v] = _register_of(view.type_of(v))
+    return found
+
+
+def _register_of(info: TypeInfo) -> tuple[str, int]:
     if info.kind == "vector":
         lanes = 1
         for d in info.shape or ():
-            lanes *= d or 16
+            lanes *= d or UNKNOWN_TRIP
         return "vector", max(1, -(-lanes * (info.element_bits or 32) // 256))
     if info.kind != "scalar":
-        return "", 0
+        return _NO_REGISTER
     return ("float", 1) if info.element[:1] in ("f", "b") else ("scalar", 1)
-
-
-def _running(deltas: list[int]) -> list[int]:
-    out, total = [], 0
-    for d in deltas:
-        total += d
-        out.append(total)
-    return out
 
 
 def _blocks(view: FunctionView, out: dict[str, float]) -> None:

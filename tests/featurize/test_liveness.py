@@ -68,6 +68,6 @@ def test_why_a_loop_stays_scalar(view: View) -> None:
 
 
 def test_neighbouring_stores(view: View) -> None:
-    stores = "\n".join(f"affine.store %x, %A[{i}] : memref<64xf32>" for i in (0, 1, 2, 7))
+    stores = "\n".join(f"affine.store %x, %A[{i}] : memref<64xf32>" for i in (0, 1, 7, 9))
     found = liveness(view(f"func.func @f(%A: memref<64xf32>, %x: f32) {{ {stores}\nreturn }}"))
-    assert found["liveness.slp_stores"] == 3
+    assert found["liveness.slp_stores"] == 2
