@@ -37,9 +37,10 @@ def test_lanes_count_as_element_operations(view: View) -> None:
         view("""func.func @kernel(%a: vector<8xf32>, %b: f32) -> vector<8xf32> {
   %c = vector.broadcast %b : f32 to vector<8xf32>
   %d = vector.fma %a, %c, %a : vector<8xf32>
-  return %d : vector<8xf32> }""")
+  %e = math.exp %d : vector<8xf32>
+  return %e : vector<8xf32> }""")
     )
-    assert (found["work.float_ops"], found["work.flops"]) == (8, 16)
+    assert (found["work.float_ops"], found["work.flops"], found["work.math_calls"]) == (16, 24, 8)
     assert found["work.vectorizable_share"] == 1
 
 
