@@ -9,7 +9,7 @@ OWN_DEFAULT = frozenset(["handshake", "cuda_tile", "spirv", "emitc", "ml_program
 """Dialects whose operations with regions make themselves the default inside."""
 
 BARE_NAMES = {
-    "builtin": frozenset(["module", "func", "unrealized_conversion_cast"]),
+    "builtin": frozenset(["module", "unrealized_conversion_cast"]),
     "func": frozenset(["return", "call", "call_indirect", "constant"]),
 }
 
@@ -79,6 +79,12 @@ REGION_ENDS = frozenset(
      "merge", "Return", "Unreachable", "execute_terminator", "done"]
 )  # fmt: skip
 """Last name parts that make `{ a.b }` a region and not the attribute dictionary `{a.b}`."""
+
+REGION_FIRST = frozenset(
+    ["func.func", "llvm.func", "gpu.func", "builtin.module", "gpu.module", "scf.for", "scf.if", "scf.parallel",
+     "scf.forall", "scf.while", "affine.for", "affine.if", "affine.parallel"]
+)  # fmt: skip
+"""Operations whose first `{` opens a region unless `attributes` stands before it."""
 
 REGIONLESS = frozenset(["arith", "math", "cf", "index", "complex", "llvm", "func"])
 REGIONLESS_BUT = frozenset(["llvm.func", "llvm.mlir.global", "llvm.comdat", "func.func"])

@@ -161,6 +161,9 @@ def _is_dictionary(tokens: list[_Token], k: int) -> bool:
     return after == "}" and name.rpartition(".")[2] not in REGION_ENDS
 
 
+LONGEST_PHRASE = 6
+"""More words than this in a row are no operation's syntax."""
+
 _ENDS_OPERAND = frozenset(["value", "word", "number", "string", "symbol", "label", "close", "prefixed", "dialect"])
 
 
@@ -170,8 +173,12 @@ def _one_statement(tokens: list[_Token], top: list[int], opens: bool) -> bool:
         if token.text == "{" and token.kind == "open" and not _is_dictionary(tokens, k):
             return False
     previous = None
+    words = 0
     for k in top:
         token = tokens[k]
+        words = words + 1 if token.kind == "word" else 0
+        if words > LONGEST_PHRASE:
+            return False
         if token.kind == "word" and "." in token.text and previous is not None and token.spaced:
             before = tokens[previous]
             ends = before.kind in _ENDS_OPERAND or before.text == "%" or before.kind == "open"

@@ -24,6 +24,7 @@ from .dialects import (
     NOT_OPERATIONS,
     OWN_DEFAULT,
     REGION_ENDS,
+    REGION_FIRST,
     REGIONLESS,
     REGIONLESS_BUT,
     TRANSPARENT,
@@ -44,7 +45,7 @@ from .lexer import (
     skip_space,
     string_end,
 )
-from .op_syntax import DEFINE, FORMS, LIKE_NEXT, MAYBE, USE, Form, Slot, form_of
+from .op_syntax import DEFINE, FORMS, LIKE_NEXT, LONGEST_PHRASE, MAYBE, USE, Form, Slot, form_of
 from .program import Block, Op, Program, Region
 from .types import normalized, split_types
 
@@ -78,7 +79,8 @@ _FAST = re.compile(
 ) = range(1, 16)  # fmt: skip
 
 _NEXT = rf"""{SPACE}(?:
-      [}}^]
+      \}}
+    | \^[A-Za-z0-9_$.\-]++(?:\(%[^\n"]*\))?+\ *+:
     | {VALUE}(?::[0-9]++)?+(?:\ *+,\ *+{VALUE}(?::[0-9]++)?+)*+\ *+=\ *+
       (?:"|[A-Za-z_][A-Za-z0-9_$]*+\.|call\b|constant\b)
     | "[A-Za-z0-9_$.]++"\(
@@ -854,7 +856,7 @@ class _Reader:
         char = text[position]
         if self.last is not None and char == "l" and (location := _location(text, position)):
             return balanced_end(text, location.end() - 1)
-        if self.last is not None and char not in "}^" and not self.is_operation_start(position, True):
+        if self.last is not None and char != "}" and not self.is_operation_start(position, True):
             position = self.take_back(self.last)
             char = text[position]
         if char == "}":
@@ -947,7 +949,7 @@ class _Reader:
         if char in "#!":
             return new_line and bool(_alias(text, position))
         if char == "^":
-            return new_line
+            return new_line and self.is_label(position)
         if char == "{":
             return text.startswith("{-#", position)
         match = _name(text, position)
@@ -965,6 +967,8 @@ class _Reader:
         text = self.text
         if frame.op.name.partition(".")[0] in REGIONLESS and frame.op.name not in REGIONLESS_BUT:
             return False
+        if frame.op.name in REGION_FIRST and not frame.op.regions and not inside:
+            return last != "attributes"
         match = _dictionary(text, position)
         if match is not None and match[2] and match[2] != ":":
             name = match[1]
@@ -1035,7 +1039,6 @@ class _Reader:
                     (new_line or joins)
                     and not first
                     and kind in ("value", "string", "prefixed", "word", "resource", "label")
-                    and (kind != "label" or self.is_label(position))
                     and last not in _GOES_ON
                     and self.is_operation_start(position, new_line, last)
                 ):
@@ -1047,7 +1050,7 @@ class _Reader:
             elif kind == "word" and part == "loc" and brackets[-1][0] == ")" and text.startswith("(", end):
                 position = balanced_end(text, end)
                 continue
-            if first and kind == "label" and new_line:
+            if first and kind == "label" and new_line and self.is_label(position):
                 break
             first = False
             joins = False
@@ -1058,7 +1061,7 @@ class _Reader:
             spaced = new_line = False
             if kind == "word":
                 words += 1
-                if words > 6 and not brackets:
+                if words > LONGEST_PHRASE and not brackets:
                     raise Unreadable(f"'{frame.op.name}' reads like prose, not like an operation", frame.start)
                 if not brackets:
                     joins = True
@@ -1163,8 +1166,10 @@ class _Reader:
     def check_end(self, op: Op, frame: _Frame, position: int) -> None:
         """An operation does not end in the middle of something."""
         tail = frame.template[-1].rstrip()
-        if tail.endswith((",", ":", "->", "=", "-", "attributes")):
-            raise Unreadable(f"'{op.name}' ends after '{tail.split()[-1]}'", max(min(position, len(self.text)) - 1, 0))
+        for word in (",", ":", "->", "=", "-", "attributes"):
+            if tail.endswith(word):
+                here = len(self.text[frame.start : position].rstrip()) - 1
+                raise Unreadable(f"'{op.name}' ends after '{word}'", frame.start + here)
 
     def plain_group(self, position: int, end: int) -> str:
         """The text of an attribute dictionary, comments and long strings left out."""
@@ -1202,7 +1207,8 @@ class _Reader:
     def is_label(self, position: int) -> bool:
         """`^name:` or `^name(`...`):`, not a successor."""
         match = _block_label(self.text, position)
-        assert match
+        if match is None:
+            return False
         end = self.after_space(match.end())
         if self.text.startswith("(", end):
             end = self.after_space(balanced_end(self.text, end))
