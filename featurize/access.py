@@ -34,6 +34,8 @@ FEATURES: dict[str, tuple[str, str]] = {
         "share of the executed accesses in loops that move by one element or not at all",
         "share",
     ),
+    "access.masked": ("vector transfers that are not in bounds for certain: they are masked", "count"),
+    "access.broadcasts": ("vector transfers that repeat elements", "count"),
     "access.negative": ("accesses that move backwards in their innermost loop", "count"),
     "access.outside": ("accesses outside all loops", "count"),
     "access.large_log": ("log1p of executions of accesses that move by more than 64 bytes", "log count"),
@@ -106,6 +108,10 @@ def access(view: FunctionView) -> dict[str, float]:
         weight += a.weight
         if not a.known:
             out["access.unknown"] += 1
+        if a.masked:
+            out["access.masked"] += 1
+        if a.broadcast:
+            out["access.broadcasts"] += 1
         if not a.address.is_linear():
             out["access.nonlinear"] += 1
         key = (a.root, a.address.key, a.node.block)

@@ -177,6 +177,7 @@ class Access:
     __slots__ = (
         "address",
         "bits",
+        "broadcast",
         "coefficients",
         "extent",
         "indices",
@@ -184,6 +185,7 @@ class Access:
         "known",
         "lanes",
         "loop",
+        "masked",
         "node",
         "root",
         "shape",
@@ -203,6 +205,10 @@ class Access:
         """Bits of one element."""
         self.lanes = 1
         """Elements touched in one execution."""
+        self.masked = False
+        """A vector transfer that may reach past the end of its memref."""
+        self.broadcast = False
+        """A vector transfer that repeats elements."""
         self.indices: list[Linear] = []
         self.shape: tuple[int, ...] = ()
         """Extents of the root (dynamic ones as UNKNOWN_TRIP)."""
@@ -923,10 +929,30 @@ class FunctionView:
         value_info = self.type_of(value)
         if value_info.kind == "vector" and value_info.shape:
             access.lanes = max(1, _product(value_info.shape))
+        if op.name.startswith("vector.transfer"):
+            self._transfer(op, access)
         access.bits = info.element_bits or 32
         self._place(access, memref, indices)
         node.access = access
         self.accesses.append(access)
+
+    def _transfer(self, op: Op, access: Access) -> None:
+        """Broadcast dimensions of a transfer touch one element; one that is not in bounds for certain is masked."""
+        text = self.text_of(op)
+        in_bounds = property_text(text, "in_bounds")
+        shape = self.type_of(op.results[0] if op.results else op.operands[0]).shape or ()
+        access.masked = bool(shape) and ("false" in in_bounds or not in_bounds)
+        written = property_text(text, "permutation_map")
+        if not written:
+            return
+        try:
+            results = self.map_of(written).results
+        except AffineError:
+            return
+        if len(shape) == len(results):
+            kept = [d for d, r in zip(shape, results, strict=True) if r.terms]
+            access.broadcast = len(kept) < len(results)
+            access.lanes = max(1, _product(kept))
 
     def _subscripts(self, op: Op, position: int) -> list[Linear]:
         text = self.text_of(op)

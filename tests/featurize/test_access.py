@@ -78,3 +78,19 @@ def test_recurrence_through_memory(view: View) -> None:
     )
     assert (found["access.recurrences"], found["access.recurrence_distance"]) == (1, 3)
     assert found["access.reduction_memory"] == 0
+
+
+def test_vector_transfers_that_are_masked_or_repeat_an_element(view: View) -> None:
+    found = access(
+        view("""func.func @f(%A: memref<8x64xf32>, %B: memref<8x64xf32>, %p: f32) {
+  affine.for %i = 0 to 8 { affine.for %j = 0 to 64 step 8 {
+    %a = vector.transfer_read %A[%i, %j], %p {in_bounds = [true]} : memref<8x64xf32>, vector<8xf32>
+    %b = vector.transfer_read %A[%i, %i], %p {permutation_map = affine_map<(d0, d1) -> (0)>, in_bounds = [true]}
+      : memref<8x64xf32>, vector<8xf32>
+    %c = arith.addf %a, %b : vector<8xf32>
+    vector.transfer_write %c, %B[%i, %j] : vector<8xf32>, memref<8x64xf32>
+  } }
+  return }""")
+    )
+    assert (found["access.masked"], found["access.broadcasts"]) == (1, 1)
+    assert (found["access.unit"], found["access.stride0"]) == (2, 1)
