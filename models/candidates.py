@@ -35,6 +35,9 @@ class Settings:
     min_rows_in_leaf: int = 5
     l2: float = 1.0
     columns_per_tree: float = 0.4
+    huber_delta: float = 0.5
+    """Errors above this count linearly, not squared, in LightGBM and in log space: some programs behave like no
+    other."""
     rows_per_tree: float = 0.8
     bins: int = 63
     ridge_l2: float = 3.0
@@ -60,7 +63,7 @@ _CHECKED_ROWS = 64
 _ROWS_TO_SCREEN = 1500
 
 
-def fit_candidate(name: str, X: Float32, z: Float64, seed: int, settings: Settings) -> Part:
+def fit_candidate(name: str, X: Float32, z: Float64, seed: int, settings: Settings, *, robust: bool = False) -> Part:
     """Fit one candidate.
 
     Parameters
@@ -68,6 +71,7 @@ def fit_candidate(name: str, X: Float32, z: Float64, seed: int, settings: Settin
     name : one of `CANDIDATES`
     X : float32 array of shape (n_rows, n_features), finite
     z : shape (n_rows,), labels in the learned space with the margin taken off
+    robust : let LightGBM learn with Huber's loss (meant for log space)
 
     Raises
     ------
@@ -83,7 +87,7 @@ def fit_candidate(name: str, X: Float32, z: Float64, seed: int, settings: Settin
         # have no say.
         return constant(float(np.median(z)))
     if name == "mean":
-        return mean_of([fit_candidate(b, X, z, seed, settings) for b in ("lightgbm", "xgboost")])
+        return mean_of([fit_candidate(b, X, z, seed, settings, robust=robust) for b in ("lightgbm", "xgboost")])
     if name == "ridge":
         return fit_ridge(X, z, settings.ridge_l2)
     fit: Mapping[str, Callable[[Float32, Float64, int, Settings], Boosted]] = {
@@ -91,6 +95,9 @@ def fit_candidate(name: str, X: Float32, z: Float64, seed: int, settings: Settin
         "xgboost": _xgboost,
         "hist": _hist,
     }
+    if name == "lightgbm" and robust:
+        boosted = _lightgbm(X, z, seed, settings, "huber")
+        return Part(boosted.base, boosted.forest)
     if name not in fit:
         raise ValueError(f"unknown candidate {name!r}; known: {', '.join(CANDIDATES)}")
     boosted = fit[name](X, z, seed, settings)
@@ -153,6 +160,7 @@ def _train_lightgbm(X: Float32, z: Float64, seed: int, settings: Settings, objec
 
     params = {
         "objective": objective,
+        "alpha": settings.huber_delta,
         "num_leaves": settings.leaves,
         "max_depth": settings.depth,
         "learning_rate": settings.learning_rate,

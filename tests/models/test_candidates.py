@@ -96,3 +96,16 @@ def test_unknown_candidate_and_no_rows_are_errors() -> None:
         fit_candidate("forest", X, z, 0, QUICK)
     with pytest.raises(ValueError, match="0 rows"):
         fit_candidate("ridge", X[:0], z[:0], 0, QUICK)
+
+
+def test_robust_lightgbm_is_not_pulled_by_wild_rows() -> None:
+    X, z = data()
+    wild = z.copy()
+    wild[::10] += 5
+    calm = np.ones(len(z), bool)
+    calm[::10] = False
+    errors = [
+        np.abs(fit_candidate("lightgbm", X, wild, 0, QUICK, robust=robust).predict(X)[calm] - z[calm]).mean()
+        for robust in (True, False)
+    ]
+    assert errors[0] < 0.75 * errors[1]
