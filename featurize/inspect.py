@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from .dialects import FUNCTION_OPS, LOOP_LEVELS
+from .implied_bodies import BodyOp, implied_body
 from .program import Op, Program
 from .types import parse_type
 
@@ -12,7 +13,8 @@ from .types import parse_type
 def facts(program: Program, *, implied: bool = False) -> dict[str, object]:
     """The facts of a program as a JSON-ready dict, keys as in `inspect --format json`.
 
-    `num_ops` and `op_counts` are of the written text; with `implied`, operations that the text leaves out count too.
+    `num_ops` and `op_counts` are of the written text; with `implied`, operations that the text leaves out count too
+    (the outer module, terminators, bodies of named linalg operations). `implied_ops` lists them in either case.
     Every other field is as in the generic print: blocks and block arguments of regions, sums of results, operands and
     successors, the longest loop nest, and sizes of shaped values (results and block arguments of memref, tensor or
     vector type). `static_elements_max` is None where no shaped value has a static size.
@@ -33,6 +35,16 @@ def facts(program: Program, *, implied: bool = False) -> dict[str, object]:
         num_operands += len(op.operands)
         num_successors += len(op.successors)
         values.extend(op.results)
+        body = _body(program, op)
+        if body is not None:
+            max_region_depth = max(max_region_depth, depth + 1)
+            num_blocks += 1
+            num_block_args += len(op.operands)
+            for inner in body:
+                counts[inner.name] += 1
+                left_out[inner.name] += 1
+                num_operands += inner.operands
+                num_results += inner.results
         if op.regions:
             if op.name in LOOP_LEVELS:
                 loops += 1
@@ -58,6 +70,14 @@ def facts(program: Program, *, implied: bool = False) -> dict[str, object]:
     out["num_successors"] = num_successors
     out.update(_shapes(program, values))
     return out
+
+
+def _body(program: Program, op: Op) -> tuple[BodyOp, ...] | None:
+    """The body that a named linalg operation has although it is not written."""
+    if op.regions or not op.name.startswith("linalg."):
+        return None
+    elements = [parse_type(program.value_types[value]).element for value in op.operands]
+    return implied_body(op.name, elements, op.text)
 
 
 def _shapes(program: Program, values: list[int]) -> dict[str, object]:
