@@ -176,6 +176,14 @@ def _read(name: str) -> Program:
     return read_path(name)
 
 
+def _read_code(name: str) -> Program:
+    """Read a file that must hold at least one operation."""
+    program = _read(name)
+    if not any(block.ops for region in program.root.regions for block in region.blocks):
+        raise IrgaugeError(f"{_shown_path(name)}: no function in it, the module is empty. Give one with a func.func.")
+    return program
+
+
 def _shown_path(name: str) -> str:
     return "<stdin>" if name == "-" else name
 
@@ -244,7 +252,7 @@ def _inspect(arguments: argparse.Namespace) -> None:
 def _featurize(arguments: argparse.Namespace) -> None:
     from .featurize.featurizer import features_of
 
-    functions = features_of(_read(arguments.file))
+    functions = features_of(_read_code(arguments.file))
     if arguments.format == "json":
         path = _shown_path(arguments.file)
         print(
@@ -264,7 +272,7 @@ def _predict(arguments: argparse.Namespace) -> None:
 
     model = load(arguments.model)
     path = _shown_path(arguments.file)
-    predictions = model.predict(_read(arguments.file), device=arguments.device, targets=arguments.target)
+    predictions = model.predict(_read_code(arguments.file), device=arguments.device, targets=arguments.target)
     for prediction in predictions:
         for warning in prediction.warnings:
             print(f"{path}: @{prediction.function}: {warning}", file=sys.stderr)
@@ -306,7 +314,7 @@ def _explain(arguments: argparse.Namespace) -> None:
     from .models.predictor import load
 
     path = _shown_path(arguments.file)
-    explained = load(arguments.model).explain(_read(arguments.file), arguments.target, device=arguments.device)
+    explained = load(arguments.model).explain(_read_code(arguments.file), arguments.target, device=arguments.device)
     if arguments.format == "json":
         print(
             _json(
@@ -427,7 +435,7 @@ def _report(arguments: argparse.Namespace) -> None:
 
     evaluation, artifact, frame = _learn(arguments)
     write_artifact(artifact, arguments.output / "kernel.joblib")
-    summary = summarize(evaluation, artifact, frame)
+    summary = summarize(evaluation, artifact, frame, n_jobs=arguments.jobs, seed=arguments.seed)
     page = arguments.output / "index.html"
     write_report(summary, page)
     print(headline_text(summary))

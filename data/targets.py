@@ -107,7 +107,7 @@ TARGETS: tuple[Target, ...] = (
         "data_refs",
         "accesses",
         "count",
-        "data reads and writes executed by one call; masked ones count each active lane",
+        "data reads and writes executed by one call; missing for functions with masked accesses",
         "callgrind",
     ),
     _x86(

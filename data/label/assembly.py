@@ -135,11 +135,17 @@ def float_work(instruction: Instruction) -> tuple[int, bool]:
 _MASKED = re.compile(r"vp?(maskmov|gather)\w+")
 
 
+def has_masked_accesses(function: Function) -> bool:
+    """Whether some instruction is a masked move or a gather; callgrind does not see their data accesses."""
+    return any(_MASKED.match(i.text) for i in function.instructions)
+
+
 def true_executions(function: Function, counted: Mapping[int, int]) -> dict[int, int]:
     """How often each line ran, from callgrind's counts.
 
-    Callgrind counts the instruction behind a masked move or a gather once more for each active lane (found by
-    single-stepping); in truth it runs as often as the one before it. Executed padding counts with the line before it.
+    Callgrind takes the data access of each active lane of a masked move or a gather for one more execution of the
+    instruction behind it (found by single-stepping); in truth that runs as often as the one before it. Executed
+    padding counts with the line before it.
     """
     executions = {i.line: counted.get(i.line, 0) for i in function.instructions}
     for block in function.blocks():

@@ -12,6 +12,7 @@ from ...featurize.program import Program
 from ...featurize.reader import read
 from ..targets import X86
 from .assembly import (
+    has_masked_accesses,
     hottest_block,
     parse_function,
     registers_used,
@@ -116,16 +117,18 @@ def _executed(folder: Path, assembly: str, timeout_s: float) -> dict[str, float]
     executions = true_executions(function, counts.executions)
     counted_twice = sum(counts.executions.values()) - sum(executions.values())
     cycles, ipc = mca(hottest_block(function, executions))
-    return {
+    values: dict[str, float] = {
         "mca_cycles": cycles,
         "mca_ipc": ipc,
         "vector_utilization": vector_utilization(function, executions),
         "instructions_executed": counts.total("Ir") - counted_twice,
-        "data_refs": counts.total("Dr", "Dw"),
-        "l1d_misses": counts.total("D1mr", "D1mw"),
-        "ll_misses": counts.total("DLmr", "DLmw"),
         "branch_mispredicts": counts.total("Bcm", "Bim"),
     }
+    if not has_masked_accesses(function):  # callgrind would miss their data
+        values["data_refs"] = counts.total("Dr", "Dw")
+        values["l1d_misses"] = counts.total("D1mr", "D1mw")
+        values["ll_misses"] = counts.total("DLmr", "DLmw")
+    return values
 
 
 def label_latency(assembly: str, core: int) -> Latency:

@@ -184,6 +184,32 @@ def test_streaming_reads_miss_once_a_line() -> None:
     assert values[f"{X86}/ll_misses"] == 0
 
 
+MASKED = """
+func.func @kernel(%a: memref<65536xf64>, %b: memref<65536xf64>) {
+  %zero = arith.constant 0.0 : f64
+  affine.for %i = 0 to 65536 step 4 {
+    %x = vector.transfer_read %a[%i], %zero : memref<65536xf64>, vector<4xf64>
+    vector.transfer_write %x, %b[%i] : vector<4xf64>, memref<65536xf64>
+  }
+  return
+}
+"""
+
+
+def test_data_of_masked_accesses_is_missing_rather_than_wrong() -> None:
+    masked, unmasked = (
+        label_exact(MASKED),
+        label_exact(
+            MASKED.replace(" : memref", " {in_bounds = [true]} : memref").replace(
+                "] : vector", "] {in_bounds = [true]} : vector"
+            )
+        ),
+    )
+    assert "vmaskmov" in masked.assembly
+    lost = {f"{X86}/{name}" for name in ("data_refs", "l1d_misses", "ll_misses")}
+    assert set(unmasked.values) - set(masked.values) == lost
+
+
 def test_mca_sees_the_latency_of_a_dependent_chain() -> None:
     """The hottest block is a chain of dependent additions; each takes 3 cycles on Zen 4."""
     labels = label_exact(STREAM)
