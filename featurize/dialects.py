@@ -48,7 +48,8 @@ IMPLIED_TERMINATOR = {
     "scf.for": "scf.yield", "scf.if": "scf.yield", "scf.parallel": "scf.reduce",
     "scf.forall": "scf.forall.in_parallel", "scf.index_switch": "scf.yield",
     "memref.alloca_scope": "memref.alloca_scope.return", "async.execute": "async.yield",
-    "vector.mask": "vector.yield", "emitc.for": "emitc.yield", "emitc.if": "emitc.yield",
+    "vector.mask": "vector.yield", "gpu.warp_execute_on_lane_0": "gpu.yield",
+    "emitc.for": "emitc.yield", "emitc.if": "emitc.yield",
     "transform.sequence": "transform.yield", "transform.named_sequence": "transform.yield",
     "transform.foreach": "transform.yield", "smt.solver": "smt.yield", "smt.check": "smt.yield",
 }  # fmt: skip
@@ -75,7 +76,7 @@ USE_KEYWORDS = frozenset(["ins", "outs", "init", "inits", "operands", "dynamic_s
 """Words before a parenthesis that holds uses, not block arguments."""
 
 REGION_ENDS = frozenset(
-    ["yield", "return", "terminator", "end", "in_parallel", "reduce", "output", "barrier", "exit", "unreachable",
+    ["yield", "return", "terminator", "end", "parallel", "reduce", "output", "barrier", "exit", "unreachable",
      "merge", "Return", "Unreachable", "execute_terminator", "done"]
 )  # fmt: skip
 """Last name parts that make `{ a.b }` a region and not the attribute dictionary `{a.b}`."""

@@ -15,6 +15,7 @@ from .dialects import (
     ONE_RESULT,
     OPERANDS,
     REGION_ENDS,
+    REGIONLESS,
     USE_KEYWORDS,
     WITH_BUILTIN_TYPES,
 )
@@ -150,15 +151,22 @@ def _top(tokens: list[_Token]) -> list[int]:
     return out
 
 
-def _is_dictionary(tokens: list[_Token], k: int) -> bool:
-    """Is the `{` at `k` the start of an attribute dictionary, for certain?"""
+def _is_dictionary(op_name: str, tokens: list[_Token], k: int) -> bool:
+    """Is the `{` at `k` the start of an attribute dictionary of the operation, for certain?"""
     if k + 2 >= len(tokens) or tokens[k + 1].kind not in ("word", "string"):
         return False
     after = tokens[k + 2].text
     if after in ("=", ","):
         return True
+    if after != "}":
+        return False
     name = tokens[k + 1].text
-    return after == "}" and name.rpartition(".")[2] not in REGION_ENDS
+    dialect = op_name.partition(".")[0]
+    if dialect in REGIONLESS or "." not in name:
+        return True
+    if tokens[k + 1].spaced and name.partition(".")[0] == dialect:
+        return False
+    return name.rpartition(".")[2].rpartition("_")[2] not in REGION_ENDS
 
 
 LONGEST_PHRASE = 6
@@ -167,10 +175,10 @@ LONGEST_PHRASE = 6
 _ENDS_OPERAND = frozenset(["value", "word", "number", "string", "symbol", "label", "close", "prefixed", "dialect"])
 
 
-def _one_statement(tokens: list[_Token], top: list[int], opens: bool) -> bool:
+def _one_statement(name: str, tokens: list[_Token], top: list[int], opens: bool) -> bool:
     """No second operation starts inside, and every `{` is a dictionary (but the last one, if it opens a region)."""
     for k, token in enumerate(tokens):
-        if token.text == "{" and token.kind == "open" and not _is_dictionary(tokens, k):
+        if token.text == "{" and token.kind == "open" and not _is_dictionary(name, tokens, k):
             return False
     previous = None
     words = 0
@@ -448,7 +456,8 @@ _SPECIAL = {
     "index.cmp": _compared, "math.isnan": _compared, "math.isinf": _compared, "math.isfinite": _compared,
     "math.isnormal": _compared, "complex.eq": _compared, "complex.neq": _compared,
     "arith.constant": _constant, "index.constant": lambda *_: ("index",), "index.bool.constant": lambda *_: ("i1",),
-    "memref.global": lambda *_: (), "scf.for": _carried, "scf.if": _carried, "scf.parallel": _carried, "scf.forall": _carried,
+    "memref.global": lambda *_: (),
+    "scf.for": _carried, "scf.if": _carried, "scf.parallel": _carried, "scf.forall": _carried,
     "scf.index_switch": _carried,
     "affine.for": _carried, "affine.if": _carried, "affine.parallel": _carried,
     "math.fpowi": _first_type, "gpu.shuffle": _value_and_bit, "nvgpu.device_async_copy": _copy_token,
@@ -631,7 +640,7 @@ def analyse(name: str, template: str) -> Form:
         return form
     top = _top(tokens)
     form.whole = (
-        _one_statement(tokens, top, opens)
+        _one_statement(name, tokens, top, opens)
         and not any(token.kind != "slot" and "%" in token.text for token in tokens)
         and not (tokens and tokens[-1].text in (",", ":", "->", "=>", "="))
     )

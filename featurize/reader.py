@@ -958,7 +958,7 @@ class _Reader:
         word = match[0]
         if "." in word:
             return not word.endswith(".")
-        if not new_line and (last[-1:] not in _CLOSES or word not in ("return", "call")):
+        if not new_line and (last[-1:] not in _CLOSES or word not in ("return", "call", "module")):
             return False
         return self.full_name(word, named=False) is not None
 
@@ -974,8 +974,12 @@ class _Reader:
             name = match[1]
             if name is None or match[2] in "=," or inside:
                 return False
-            if name.rpartition(".")[2] in REGION_ENDS:
-                return True
+            if last == "attributes":
+                return False
+            if name.rpartition(".")[2].rpartition("_")[2] in REGION_ENDS:
+                return "." in name or self.full_name(name, named=False) is not None
+            if text[position + 1] == " " and name.partition(".")[0] == frame.op.name.partition(".")[0]:
+                return True  # `{ a.c }` in an operation of the dialect a; an attribute is written `{a.c}`
             return "." in name and "\n" in text[position : match.end()]
         after = self.after_space(position + 1)
         if text.startswith("}", after):
