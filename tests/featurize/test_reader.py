@@ -56,7 +56,7 @@ def inside(*lines):
         ("a.b {\n  a.c\n}\na.d", ["a.b", "a.c", "a.d"]),
         ("a.b {\n  a.c\n} else {\n  a.d\n}", ["a.b", "a.c", "a.d"]),
         ("a.b { a.return } a.d", ["a.b", "a.return", "a.d"]),
-        ("a.b { a.unit } : f32\na.d", ["a.b", "a.d"]),
+        ("a.b {a.unit} : f32\na.d", ["a.b", "a.d"]),
         ("%0 = a.b : f32 // %1 = a.c\n%2 = a.d %0 : f32", ["a.b", "a.d"]),
         ("%0,\n  %1 = a.b : f32, f32\na.c", ["a.b", "a.c"]),
         ("a.b @s::@t(%x = )".replace("%x = ", ""), ["a.b"]),
