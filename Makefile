@@ -46,7 +46,8 @@ bench: setup ## time prediction; figures to quote need a quiet machine
 	$(BIN)/python benchmarks/predict.py
 
 golden: .venv/.with-dev ## rewrite the golden vectors and docs/features.md; read the difference before committing
-	$(BIN)/python tests/featurize/rewrite_golden.py
+	$(BIN)/python tests/featurize/test_golden.py
+	$(BIN)/python -m irgauge.featurize.describe > docs/features.md.new && mv docs/features.md.new docs/features.md
 
 corpus-check: setup ## compare the reader with mlir-opt over ../shared/corpus
 	$(BIN)/python tests/featurize/corpus_check.py --corpus ../shared/corpus
