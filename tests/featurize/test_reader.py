@@ -117,6 +117,7 @@ def test_cases_written_after_a_region_stay_with_the_operation():
         ("%r = linalg.transpose ins(%t : tensor<?x4xf32>) outs(%t : tensor<?x4xf32>) permutation = [1, 0]",
          "linalg.transpose", "tensor<?x4xf32>"),
         ('%r = "a.b"(%x)\n {k = "->"} : (f32) -> ((i32) -> f32)', "a.b", "(i32) -> f32"),
+        ("%r = func.constant @g : (i32) -> f32", "func.constant", "(i32) -> f32"),
         ("%r = foreign.op %x, %v : f32, vector<4xf32>", "foreign.op", "vector<4xf32>"),
     ],
 )  # fmt: skip
@@ -152,6 +153,18 @@ def test_affine_subscripts_are_listed_once():
     )
     assert len(only(program, "affine.load").operands) == 2
     assert len(only(program, "affine.store").operands) == 3
+
+
+@pytest.mark.parametrize("tail", ["", " // a comment", " {k = 1}"])
+def test_a_value_of_digits_ends_before_a_minus(tail):
+    program = read(inside("%0 = arith.constant 1 : index", f"%r = affine.load %m[%0-1, 0] : memref<8x4xf32>{tail}"))
+    load = only(program, "affine.load")
+    assert load.operands[1] == only(program, "arith.constant").results[0]
+
+
+def test_functions_see_no_value_from_outside():
+    with pytest.raises(ReadError, match="'%x' is used but never defined"):
+        read("func.func @f() {\n  a.b %x\n  return\n}\n%x = a.c : f32\n")
 
 
 def test_declared_arguments_are_no_values():
