@@ -38,7 +38,7 @@ from .affine import (
     variable,
 )
 from .linalg import implied_nest
-from .op_classes import is_bare_terminator, op_class
+from .op_classes import CLASSES, is_bare_terminator, op_class
 from .program import Block, Op, Program
 from .types import TypeInfo, parse_type
 
@@ -1266,30 +1266,7 @@ class FunctionView:
 
 
 _WRITES = frozenset(("store", "call", "copy", "sync", "other"))
-_MOVABLE = frozenset(
-    (
-        "fadd",
-        "fmul",
-        "fdiv",
-        "fma",
-        "fsqrt",
-        "fmath",
-        "fminmax",
-        "fcheap",
-        "fcmp",
-        "select",
-        "iadd",
-        "imul",
-        "idiv",
-        "ibit",
-        "icmp",
-        "index",
-        "cast",
-        "const",
-        "vecmove",
-        "vreduce",
-    )
-)
+_MOVABLE = frozenset(CLASSES) - _WRITES - {"load", "alloc", "loop", "branch", "yield"}
 _FOLD_TERM = {
     "minsi": "min",
     "minui": "min",

@@ -148,9 +148,11 @@ def evaluate_track(
     """Evaluate on the splits named.
 
     Parameters
-    ---------- data : the dataset, as `train_track` takes it real : the real set, for the split "real"; left out of
-    the evaluation without it model : what was trained on all of `data` (an artifact or a `TrackModel`); needed for
-    "real" and trained here if not given
+    ----------
+    data : the dataset, as `train_track` takes it
+    real : the real set, for the split "real"; left out of the evaluation without it
+    model : what was trained on all of `data` (an artifact or a `TrackModel`); needed for "real" and trained here if
+        not given
 
     Raises
     ------

@@ -164,9 +164,10 @@ def table_of(
     """Features and labels of a dataset.
 
     Parameters
-    ---------- frame : columns `id`, `program_id`, `family`, `mlir`, optionally `function`, and the targets' like :
-    use this table's columns; features it lacks are dropped and unknown ops counted. By default the columns are
-    learned.
+    ----------
+    frame : columns `id`, `program_id`, `family`, `mlir`, optionally `function`, and the targets'
+    like : use this table's columns; features it lacks are dropped and unknown ops counted. By default the columns are
+        learned.
 
     Raises
     ------
