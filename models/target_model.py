@@ -154,10 +154,12 @@ class TargetModel:
         if gate is not None:
             value = np.where(gate >= 0, np.maximum(value, 1.0 if self.whole else 0.0), 0.0)
             ranked = self.decode(learned) / (1 + np.exp(-np.clip(gate, -60, 60)))
+        if self.whole:
+            value = np.round(value)
+        # Around the value that is given, as the intervals were calibrated: half a register matters.
         below, above = self.intervals.bounds(self.encode(value))
         low, high = self.decode(below), self.decode(above)
         if self.whole:
-            value = np.round(value)
             low, high = np.ceil(low - 1e-9 * np.abs(low)), np.floor(high + 1e-9 * np.abs(high))
         return Outcome(value, np.minimum(low, value), np.maximum(high, value), ranked)
 

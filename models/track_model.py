@@ -241,11 +241,11 @@ class _Row:
             amount = value[self.gated]
             ranked[self.gated] = amount / (1 + np.exp(-np.minimum(np.maximum(odds, -60), 60)))
             value[self.gated] = np.where(odds >= 0, np.maximum(amount, self.gate_floor), 0.0)
+        value = np.where(self.whole, np.round(value), value)
         encoded = np.where(self.log, np.log(np.where(self.log, value + self.offset, 1.0)), value)
         groups = [bisect_left(edges, e) for edges, e in zip(self.edges, encoded.tolist(), strict=True)]
         low = self.decode(encoded + [b[g] for b, g in zip(self.below, groups, strict=True)])
         high = self.decode(encoded + [a[g] for a, g in zip(self.above, groups, strict=True)])
-        value = np.where(self.whole, np.round(value), value)
         low = np.minimum(np.where(self.whole, np.ceil(low - 1e-9 * low), low), value)
         high = np.maximum(np.where(self.whole, np.floor(high + 1e-9 * high), high), value)
         return tuple(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -116,3 +118,18 @@ def test_useless_columns_are_left_out() -> None:
     X = np.stack([a, np.log1p(a), np.ones(n, np.float32), rare, a, a % 7, np.log1p(a % 7)], axis=1).astype(np.float32)
     names = ("work.a", "work.a_log", "one", "rare", "copy", "b", "alone_log")
     assert useful_columns(X, names).tolist() == [0, 5, 6]
+
+
+def test_small_counts_are_covered_as_promised(table: Table, quick: Settings) -> None:
+    """Labels of a few registers: an interval around the value before rounding would miss by half a register."""
+    rng = np.random.default_rng(3)
+    column = "x86-64-v3/vec_used"
+    noisy = replace(table, y={column: np.clip(table.y[column] + rng.integers(-1, 3, len(table.X)), 0, 20)})
+    learned = noisy.learn(find_target("vec_used"), seed=0, settings=quick)
+    rows = learned.oof_rows
+    below, above = learned.model.intervals.bounds(learned.oof_value)
+    outcome = learned.model.finish(learned.oof_value + 0.4, None)
+    np.testing.assert_array_equal(outcome.low, np.maximum(np.ceil(np.minimum(below, learned.oof_value)), 0))
+    inside = (noisy.y[column][rows] >= outcome.low) & (noisy.y[column][rows] <= outcome.high)
+    assert inside.mean() >= 0.9
+    assert (above >= learned.oof_value).all()
