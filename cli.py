@@ -29,6 +29,12 @@ MODEL = ROOT / "models" / "pretrained" / "kernel.joblib"
 REPORT = Path("reports/out")
 CORPUS = ROOT.parent / "shared" / "corpus"
 
+_EXTRA_OF = {
+    **dict.fromkeys(("lightgbm", "pandas", "pyarrow", "sklearn", "tqdm", "xgboost"), "train"),
+    "jinja2": "report",
+}
+"""Module -> the extra of irgauge that brings it; prediction needs none of them."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; never a traceback for bad input."""
@@ -40,6 +46,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         message = error.one_line() if isinstance(error, ReadError) else " ".join(str(error).split())
         print(message if isinstance(error, ReadError) else f"irgauge: {message}", file=sys.stderr)
         return error.exit_code
+    except ModuleNotFoundError as error:
+        extra = _EXTRA_OF.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        print(
+            f"irgauge: this command needs {error.name}. Install it with `pip install 'irgauge[{extra}]'`.",
+            file=sys.stderr,
+        )
+        return 1
     except BrokenPipeError:  # the reader of our output has gone: not an error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:

@@ -171,6 +171,14 @@ def test_a_model_that_is_none_gives_one_line(capsys: pytest.CaptureFixture[str],
     assert err.count("\n") == 1
 
 
+def test_a_missing_extra_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    code, out, err = _run(capsys, "evaluate")
+    assert (code, out) == (1, "")
+    assert "irgauge[train]" in err
+    assert err.count("\n") == 1
+
+
 def test_prediction_imports_no_learning_library() -> None:
     code = (
         f"import sys, irgauge; irgauge.load().predict(open({str(MATMUL)!r}).read());"
