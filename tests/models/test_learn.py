@@ -133,3 +133,22 @@ def test_small_counts_are_covered_as_promised(table: Table, quick: Settings) -> 
     inside = (noisy.y[column][rows] >= outcome.low) & (noisy.y[column][rows] <= outcome.high)
     assert inside.mean() >= 0.9
     assert (above >= learned.oof_value).all()
+
+
+def test_the_amount_is_learned_from_rows_that_are_not_zero(table: Table, quick: Settings) -> None:
+    model = table.learn(find_target("spills"), seed=0, settings=quick, candidates=["lightgbm"]).model
+    columns = {n: i for i, n in enumerate(table.names)}
+    y = table.y["x86-64-v3/spills"]
+    learned_from = (model.encode(y) - model.margin(table.X, columns))[y > 0]
+    assert model.part.predict(table.X).min() > learned_from.min() - 0.2
+
+
+def test_noise_gets_intervals_as_wide_as_the_noise(table: Table, quick: Settings) -> None:
+    """Calibrated on rows it was fitted on, a booster would promise to know what cannot be known."""
+    rng = np.random.default_rng(5)
+    noise = np.exp(rng.normal(8, 1, len(table.X)))
+    noisy = replace(table, y={"x86-64-v3/latency_ns": noise})
+    learned = noisy.learn(find_target("latency_ns"), seed=0, settings=quick, candidates=["lightgbm"])
+    errors = np.log(learned.oof_value + 1) - np.log(noise[learned.oof_rows] + 1)
+    assert errors.std() > 0.9
+    assert (learned.model.intervals.above - learned.model.intervals.below).min() > 2.5
