@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     def command(
         name: str, run: Callable[[argparse.Namespace], None], text: str, under: Any = commands
     ) -> argparse.ArgumentParser:
-        made: argparse.ArgumentParser = under.add_parser(name, help=text, description=text)
+        made: argparse.ArgumentParser = under.add_parser(name, help=text.replace("%", "%%"), description=text)
         made.set_defaults(run=run)
         return made
 

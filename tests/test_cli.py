@@ -156,6 +156,23 @@ def test_an_unknown_target_is_named_with_the_known_ones(capsys: pytest.CaptureFi
         assert err.count("\n") == 1
 
 
+COMMANDS = [
+    (),
+    *((name,) for name in ("inspect", "featurize", "predict", "explain", "train", "evaluate", "report")),
+    *(("dataset", name) for name in ("build", "label", "status")),
+    ("model", "info"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(capsys: pytest.CaptureFixture[str], command: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([*command, "--help"])
+    out = capsys.readouterr().out
+    assert out.startswith(f"usage: irgauge {' '.join(command)}".rstrip())
+    assert "--help" in out
+
+
 def test_an_unknown_option_is_bad_usage() -> None:
     done = subprocess.run([sys.executable, "-m", "irgauge", "predict", "--speed"], capture_output=True, text=True)
     assert done.returncode == 2
