@@ -339,6 +339,7 @@ def _explain(arguments: argparse.Namespace) -> None:
                         "function": name,
                         "target": e.target,
                         "unit": e.unit,
+                        "learned_in": e.learned_in,
                         "base": e.base,
                         "prediction": e.value,
                         "contributions": [

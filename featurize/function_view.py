@@ -235,7 +235,6 @@ class Node:
     __slots__ = (
         "access",
         "block",
-        "branch_depth",
         "cls",
         "element",
         "execs",
@@ -259,8 +258,6 @@ class Node:
         self.loop = loop
         self.execs = execs
         self.block = block
-        self.branch_depth = 0
-        """Conditionals around it inside its innermost loop."""
         self.cls = "other"
         self.element = ""
         """Element type of the first result (of the stored value for a store)."""
@@ -292,7 +289,6 @@ class FunctionView:
         self.defining: dict[int, Node] = {}
         """Value id -> the node that makes it."""
         self.loop_of_iv: dict[Hashable, Loop] = {}
-        self.call_count = 0
         self.branches = 0
         self.unknown_branches = 0
         self.branch_entropy = 0.0
@@ -435,11 +431,11 @@ class FunctionView:
     def _walk(self) -> None:
         blocks = [b for r in self.function.regions for b in r.blocks]
         factors = self._cfg_factors(blocks)
-        stack: list[tuple[Iterator[Op], Loop | None, float, int, int, Loop | None]] = []
+        stack: list[tuple[Iterator[Op], Loop | None, float, int, Loop | None]] = []
         for block, factor in reversed(list(zip(blocks, factors, strict=True))):
-            stack.append((iter(block.ops), None, factor, self._open_block(), 0, None))
+            stack.append((iter(block.ops), None, factor, self._open_block(), None))
         while stack:
-            ops, loop, execs, block_id, depth, closing = stack[-1]
+            ops, loop, execs, block_id, closing = stack[-1]
             op = next(ops, None)
             if op is None:
                 stack.pop()
@@ -451,19 +447,19 @@ class FunctionView:
                 if not op.operands:
                     continue
             elif not op.operands and not op.results and is_bare_terminator(name):
-                self._push_regions(op, stack, loop, execs, depth)
+                self._push_regions(op, stack, loop, execs)
                 continue
             if name == "builtin.module" or name.endswith(".func"):
                 continue  # a symbol table of its own
-            node = self._add(op, name, loop, execs, block_id, depth)
+            node = self._add(op, name, loop, execs, block_id)
             if name in _LOOPS:
                 self._enter_loop(op, node, stack, loop, execs)
             elif name in _BRANCHES:
-                self._enter_branch(op, stack, loop, execs, depth)
+                self._enter_branch(op, stack, loop, execs)
             elif name.startswith("linalg.") and name not in ("linalg.yield", "linalg.index"):
                 self._enter_linalg(op, node, stack, loop, execs)
             elif op.regions and name not in ("stablehlo.reduce", "mhlo.reduce"):
-                self._push_regions(op, stack, loop, execs, depth)
+                self._push_regions(op, stack, loop, execs)
 
     def _cfg_factors(self, blocks: list[Block]) -> list[float]:
         """How often each block of a control-flow graph runs: UNKNOWN_TRIP for each back edge that spans it."""
@@ -486,15 +482,12 @@ class FunctionView:
         self.block_streams.append([])
         return len(self.block_streams) - 1
 
-    def _push_regions(self, op: Op, stack: list[Any], loop: Loop | None, execs: float, depth: int) -> None:
+    def _push_regions(self, op: Op, stack: list[Any], loop: Loop | None, execs: float) -> None:
         for region in reversed(op.regions):
-            for block in reversed(region.blocks):
-                entry = (iter(block.ops), loop, execs, self._open_block(), depth, None)
-                stack.append(entry)
+            stack.extend((iter(b.ops), loop, execs, self._open_block(), None) for b in reversed(region.blocks))
 
-    def _add(self, op: Op, name: str, loop: Loop | None, execs: float, block_id: int, depth: int) -> Node:
+    def _add(self, op: Op, name: str, loop: Loop | None, execs: float, block_id: int) -> Node:
         node = Node(len(self.nodes), name, op, loop, execs, block_id)
-        node.branch_depth = depth
         if op.results:
             info = self.type_of(op.results[0])
             node.element = info.element
@@ -506,8 +499,6 @@ class FunctionView:
             if info.kind == "vector" and info.shape:
                 node.lanes = _product(info.shape)
         node.cls = op_class(name, node.element)
-        if node.cls == "call":
-            self.call_count += 1
         self.nodes.append(node)
         self.block_streams[block_id].append(node)
         if loop is not None:
@@ -568,7 +559,7 @@ class FunctionView:
         first = True
         for region in reversed(op.regions):
             for block in reversed(region.blocks):
-                stack.append((iter(block.ops), loop, loop.execs, self._open_block(), 0, loop if first else None))
+                stack.append((iter(block.ops), loop, loop.execs, self._open_block(), loop if first else None))
                 first = False
         if first:
             self._close(loop)
@@ -841,7 +832,7 @@ class FunctionView:
 
     # ---- branches -----------------------------------------------------------------------------------------------
 
-    def _enter_branch(self, op: Op, stack: list[Any], loop: Loop | None, execs: float, depth: int) -> None:
+    def _enter_branch(self, op: Op, stack: list[Any], loop: Loop | None, execs: float) -> None:
         self.branches += 1
         n = max(1, len([r for r in op.regions if r.blocks]))
         taken = self._probability(op, loop)
@@ -855,7 +846,7 @@ class FunctionView:
         for i in range(len(op.regions) - 1, -1, -1):
             for block in reversed(op.regions[i].blocks):
                 share = shares[i] if i < len(shares) else 0.5
-                stack.append((iter(block.ops), loop, execs * share, self._open_block(), depth + 1, None))
+                stack.append((iter(block.ops), loop, execs * share, self._open_block(), None))
 
     def _probability(self, op: Op, loop: Loop | None) -> float | None:
         """Share of the iterations in which the first region runs; None where the text does not tell."""
@@ -1079,7 +1070,7 @@ class FunctionView:
         generic = op.name == "linalg.generic"
         if nest is None:
             if generic:
-                self._push_regions(op, stack, parent, execs, 0)
+                self._push_regions(op, stack, parent, execs)
             return
         loop = parent
         inner = execs
@@ -1108,7 +1099,7 @@ class FunctionView:
         for region in reversed(op.regions):
             for body in reversed(region.blocks):
                 stack.append(
-                    (iter(body.ops), loop, inner, self._open_block(), 0, loop if first and loop is not parent else None)
+                    (iter(body.ops), loop, inner, self._open_block(), loop if first and loop is not parent else None)
                 )
                 first = False
         if first and loop is not None and loop is not parent:

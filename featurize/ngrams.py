@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Sequence
 
@@ -27,8 +26,8 @@ def ngrams(view: FunctionView) -> dict[str, float]:
     triples: Counter[str] = Counter()
     for stream in view.block_streams:
         names = [safe_name(n.name) for n in stream]
-        pairs.update([f"{a}>{b}" for a, b in itertools.pairwise(names)])
-        triples.update([f"{a}>{b}>{c}" for a, b, c in zip(names, names[1:], names[2:], strict=False)])
+        pairs.update(op_ngrams(names, 2))
+        triples.update(op_ngrams(names, 3))
     edges: Counter[str] = Counter()
     chains: Counter[str] = Counter()
     seen = 0

@@ -52,10 +52,6 @@ def _smaller(a: Value, b: float) -> Value:
     return min(a, b) if isinstance(a, float) else np.minimum(a, b)
 
 
-def _larger(a: Value, b: float) -> Value:
-    return max(a, b) if isinstance(a, float) else np.maximum(a, b)
-
-
 def _latency_ns(c: Column) -> Value:
     memory = ZEN4.l1_miss_cycles * c("access.lines_l1") + ZEN4.memory_miss_cycles * c("access.lines_llc")
     return ZEN4.call_ns + (c("work.cycles") + memory) / ZEN4.ghz

@@ -24,7 +24,6 @@ from .explain import Explainer, Explanation
 from .track_model import TrackModel
 from .trees import Float32
 
-DEFAULT_DEVICE = "x86-64-v3"
 _SHOWN = 5
 
 
