@@ -207,7 +207,8 @@ def test_access_to_a_memref_of_unknown_rank_is_counted_and_finite() -> None:
 
 def test_body_of_a_generic_without_a_readable_nest_is_counted_as_written(view: View) -> None:
     found = view("""func.func @f(%a: memref<8xf32>, %b: memref<8xf32>) {
-  linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%a : memref<8xf32>) outs(%b : memref<8xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%a : memref<8xf32>) outs(%b : memref<8xf32>) {
   ^bb0(%x: f32, %y: f32):
     %s = arith.mulf %x, %x : f32
     linalg.yield %s : f32
