@@ -6,8 +6,9 @@ import math
 from collections.abc import Hashable
 
 from .cache import L1_BYTES, LINE_BYTES, LLC_BYTES, SETS, WAYS, CacheModel, cache_model
-from .function_view import Access, FunctionView, Loop
+from .function_view import FunctionView
 from .inner_loops import bodies, hot_body
+from .nodes import Access, Loop
 
 _KINDS = ("stride0", "unit", "small", "large")
 LEVELS = 3

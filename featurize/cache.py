@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 
-from .function_view import Access, FunctionView, Loop
+from .function_view import FunctionView
+from .nodes import Access, Loop
 
 LINE_BYTES = 64
 L1_BYTES = 32 * 1024

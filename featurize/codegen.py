@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 
-from .function_view import FunctionView, Loop
+from .function_view import FunctionView
 from .inner_loops import Body, bodies
+from .nodes import Loop
 from .op_classes import FLOAT_CLASSES, INT_CLASSES
 
 FULL_UNROLL_LIMIT = 300

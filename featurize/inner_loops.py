@@ -10,7 +10,8 @@ import re
 from functools import lru_cache
 
 from .affine import Term
-from .function_view import Access, FunctionView, Loop, Node
+from .function_view import FunctionView
+from .nodes import Access, Loop, Node
 from .op_classes import FLOAT_CLASSES, LATENCY, THROUGHPUT
 
 VECTOR_BITS = 256

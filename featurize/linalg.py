@@ -100,7 +100,7 @@ _MAP = re.compile(r"affine_map<.*?\)\s*>(?!=)|#[\w$.-]+", re.S)
 
 def implied_nest(view: FunctionView, op: Op) -> ImpliedNest | None:
     """The loop nest of a linalg op, or None where it is not understood (it then counts as one operation)."""
-    from .function_view import property_text  # the view imports this module
+    from .attribute_text import property_text
 
     text = view.text_of(op)
     short = op.name[len("linalg.") :]
@@ -205,7 +205,7 @@ def _letters(subscripts: tuple[str, ...], loops: str) -> list[AffineMap]:
 
 
 def _named(view: FunctionView, op: Op, short: str, operands: list[int], n_ins: int, text: str) -> ImpliedNest | None:
-    from .function_view import property_text
+    from .attribute_text import property_text
 
     read = [i < n_ins for i in range(len(operands))]
     if short in _CONTRACTIONS:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from itertools import accumulate
 
-from .function_view import UNKNOWN_TRIP, FunctionView, Loop, Node
+from .function_view import FunctionView
 from .inner_loops import bodies, hot_body
+from .nodes import UNKNOWN_TRIP, Loop, Node
 from .op_classes import LATENCY
 from .types import TypeInfo
 

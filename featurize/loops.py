@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from .function_view import FunctionView, Loop
+from .function_view import FunctionView
 from .inner_loops import bodies, hot_body, unrolled_sizes
+from .nodes import Loop
 
 LEVELS = 4
 """Loops described one by one: the hottest innermost loop (hot0) and the loops around it (hot1, hot2, hot3)."""

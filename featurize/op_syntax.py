@@ -6,6 +6,8 @@ templates (`arith.addf` ` %, % : f32`), so the analysis here runs once for each 
 
 from __future__ import annotations
 
+from typing import Any
+
 from .dialects import (
     ALWAYS_ONE_RESULT,
     ELEMENT_RESULT,
@@ -37,6 +39,7 @@ class Form:
     __slots__ = (
         "aliases",
         "declares",
+        "facts",
         "kept",
         "plain",
         "problem",
@@ -74,6 +77,8 @@ class Form:
         """It has aliases or successors."""
         self.kept = -1
         """For affine accesses: operands from this one on are listed once each; -1 for other operations."""
+        self.facts: Any = None
+        """What the analyses found out about operations of this form; theirs alone."""
 
 
 class _Token:

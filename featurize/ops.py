@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from functools import lru_cache
 
-from .function_view import FunctionView, is_generic
+from .attribute_text import is_generic
+from .function_view import FunctionView
 from .op_classes import CLASSES, FLOAT_CLASSES, INT_CLASSES
 
 FEATURES: dict[str, tuple[str, str]] = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from .function_view import FunctionView, is_generic, property_text
+from .attribute_text import is_generic, property_text
+from .function_view import FunctionView
 from .ops import safe_name
 from .program import Block, Op
 

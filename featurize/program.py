@@ -6,6 +6,10 @@ Values are plain integers: index into `Program.value_types` and `Program.value_d
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .op_syntax import Form
 
 
 class Block:
@@ -35,7 +39,9 @@ class Region:
 class Op:
     """One operation as written. Its sequences are read-only to everyone but the reader."""
 
-    __slots__ = ("implied", "name", "offset", "operands", "parent", "regions", "results", "successors", "text")
+    __slots__ = (
+        "form", "implied", "name", "offset", "operands", "parent", "regions", "results", "successors", "text",
+    )  # fmt: skip
 
     def __init__(self, name: str, text: str, offset: int, parent: Block | None, *, implied: bool = False) -> None:
         self.name = name
@@ -48,6 +54,8 @@ class Op:
         self.parent = parent
         self.implied = implied
         """True for what the text leaves out and the generic print shows (the outer module, a loop's terminator)."""
+        self.form: Form | None = None
+        """What all operations written alike, SSA names apart, have in common; None where it was read token by token."""
         self.operands: Sequence[int] = ()
         """Value ids in the order of the generic form."""
         self.results: Sequence[int] = ()

@@ -399,6 +399,7 @@ class _Reader:
                         form = form_of(name, template)
                     if form.whole and (labels is None or len(labels) == len(form.successors)):
                         op = Op(name, rest, match.start(_F_BARE) if first is None else match.start(_F_FIRST), block)
+                        op.form = form
                         try:
                             op.operands = [names[value] for value in parts[1::2]]
                         except KeyError:
@@ -478,6 +479,7 @@ class _Reader:
         if not form.whole or len(form.slots) != len(parts) // 2 or _odd_value(rest):
             return False
         frame = _Frame(Op(name, rest, start, self.frame.block), _CUSTOM, start)
+        frame.op.form = form
         if first is not None:
             if not more and ":" in first:
                 first, colon, more = first.partition(":")
@@ -519,6 +521,7 @@ class _Reader:
             if not form.whole:
                 return -1
             op = Op(name, rest, start, self.frame.block)
+            op.form = form
             op.operands = [self.use(value, start) for value in parts[1::2]]
             if form.special or form.kept >= 0:
                 self.finish_special(op, form)

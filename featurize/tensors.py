@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from .function_view import UNKNOWN_TRIP, FunctionView
+from .function_view import FunctionView
+from .nodes import UNKNOWN_TRIP
 from .types import TypeInfo
 
 _ELEMENTS = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "i1", "index", "other")
