@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 
 from .cache import L1_BYTES, LINE_BYTES, LLC_BYTES, SETS, WAYS, CacheModel, cache_model
 from .function_view import FunctionView
@@ -100,48 +99,50 @@ FEATURES: dict[str, tuple[str, str]] = {
 def access(view: FunctionView) -> dict[str, float]:
     """All features of `FEATURES`."""
     out = dict.fromkeys(FEATURES, 0.0)
+    accesses = view.accesses
+    counts = dict.fromkeys(_KINDS, 0)
     kinds = dict.fromkeys(_KINDS, 0.0)
     outer = dict.fromkeys(_KINDS, 0.0)
-    distinct: dict[Hashable, int] = {}
-    repeated = 0
-    weight = outer_weight = conflict = large = 0.0
-    for a in view.accesses:
-        weight += a.weight
-        if not a.known:
-            out["access.unknown"] += 1
-        if a.masked:
-            out["access.masked"] += 1
-        if a.broadcast:
-            out["access.broadcasts"] += 1
-        if not a.address.is_linear():
-            out["access.nonlinear"] += 1
-        key = (a.root, a.address.key, a.node.block)
-        if key in distinct:
-            repeated += 1
-        distinct[key] = 1
+    seen: set[tuple[int, int, int]] = set()
+    unknown = masked = broadcasts = nonlinear = outside = negative = n_stores = 0
+    weight = outer_weight = conflict = large = moved = 0.0
+    loaded: set[int] = set()
+    stored: set[int] = set()
+    for a in accesses:
+        own = a.weight
+        weight += own
+        moved += own * a.bytes
+        seen.add((a.group, a.address.const, a.node.block))
+        if a.is_store:
+            n_stores += 1
+            stored.add(a.root)
+        else:
+            loaded.add(a.root)
+        unknown += not a.known
+        masked += a.masked
+        broadcasts += a.broadcast
+        nonlinear += not a.linear
         loop = a.loop
         if loop is None:
-            out["access.outside"] += 1
+            outside += 1
             continue
-        stride = view.stride(a, loop)
+        stride = a.stride
         kind = _kind(stride, a)
-        out[f"access.{kind}"] += 1
-        kinds[kind] += a.weight
+        counts[kind] += 1
+        kinds[kind] += own
         if stride < 0:
-            out["access.negative"] += 1
+            negative += 1
         if kind == "large":
-            large += a.weight
+            large += own
             step = abs(stride) * a.bits // 8
             if step % LINE_BYTES == 0:
                 sets = SETS // math.gcd(step // LINE_BYTES, SETS)
                 if loop.trip > sets * WAYS:
-                    conflict += a.weight
-        if loop.parent is not None:
-            outer[_kind(view.stride(a, loop.parent), a)] += a.weight
-            outer_weight += a.weight
-    roots = {a.root for a in view.accesses}
-    stored = {a.root for a in view.accesses if a.is_store}
-    loaded = {a.root for a in view.accesses if not a.is_store}
+                    conflict += own
+        parent = loop.parent
+        if parent is not None:
+            outer[_kind(a.stride_in(parent), a)] += own
+            outer_weight += own
     model = cache_model(view)
     exact = _footprints(model)
     footprint = sum(exact.values())
@@ -149,18 +150,27 @@ def access(view: FunctionView) -> dict[str, float]:
     lines_upper, _ = model.fetched(L1_BYTES / 2, sets=True)
     lines_llc, _ = model.fetched(LLC_BYTES, sets=False)
     cold = sum(model.cold.values())
-    moved = sum(a.weight * a.bytes for a in view.accesses)
     out.update(
         {
-            "access.count": float(len(view.accesses)),
-            "access.loads": float(sum(not a.is_store for a in view.accesses)),
-            "access.stores": float(sum(a.is_store for a in view.accesses)),
-            "access.roots": float(len(roots)),
+            "access.count": float(len(accesses)),
+            "access.loads": float(len(accesses) - n_stores),
+            "access.stores": float(n_stores),
+            "access.roots": float(len(stored | loaded)),
             "access.roots_stored": float(len(stored)),
             "access.roots_both": float(len(stored & loaded)),
-            "access.groups": float(len({(a.root, frozenset(a.address.terms.items())) for a in view.accesses})),
-            "access.distinct": float(len({(a.root, a.address.key) for a in view.accesses})),
-            "access.repeated": float(repeated),
+            "access.groups": float(len(view.access_groups)),
+            "access.distinct": float(len({(group, const) for group, const, _ in seen})),
+            "access.repeated": float(len(accesses) - len(seen)),
+            "access.unknown": float(unknown),
+            "access.nonlinear": float(nonlinear),
+            "access.stride0": float(counts["stride0"]),
+            "access.unit": float(counts["unit"]),
+            "access.small": float(counts["small"]),
+            "access.large": float(counts["large"]),
+            "access.masked": float(masked),
+            "access.broadcasts": float(broadcasts),
+            "access.negative": float(negative),
+            "access.outside": float(outside),
             "access.large_log": math.log1p(large),
             "access.footprint_bytes": footprint,
             "access.footprint_bytes_log": math.log1p(footprint),

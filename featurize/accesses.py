@@ -52,21 +52,20 @@ def access_of(values: Values, op: Op, node: Node, spec: tuple[bool, int, bool]) 
     is_store, position, mapped = spec
     operands = op.operands
     memref = operands[position]
-    info = values.type_of(memref)
+    access = Access(node, memref, is_store, node.loop, node.execs)
     if mapped:
         indices = _subscripts(values, op, position)
     else:
-        rank = len(info.shape) if info.shape is not None else 0
         linear = values.linear
-        indices = [linear(v) for v in operands[position + 1 : position + 1 + rank]]
-    access = Access(node, memref, is_store, node.loop, node.execs)
-    value = (operands[0] if position else operands[-1]) if is_store else (op.results[0] if op.results else memref)
-    moved = values.type_of(value)
-    if moved.kind == "vector" and moved.shape:
-        access.lanes = max(1, product(moved.shape))
-    if op.name.startswith("vector.transfer"):
-        _transfer(values, op, access)
-    access.bits = info.element_bits or 32
+        shape = values.type_of(memref).shape
+        indices = [linear(v) for v in operands[position + 1 : position + 1 + len(shape)]] if shape else []
+    if node.lanes != 1 or op.name.startswith("vector."):
+        value = (operands[0] if position else operands[-1]) if is_store else (op.results[0] if op.results else memref)
+        moved = values.type_of(value)
+        if moved.kind == "vector" and moved.shape:
+            access.lanes = max(1, product(moved.shape))
+        if op.name.startswith("vector.transfer"):
+            _transfer(values, op, access)
     place(values, access, memref, indices)
     return access
 
@@ -168,7 +167,64 @@ def by_name(inline: InlineMap, operands: list[Linear]) -> list[Linear]:
 
 
 def place(values: Values, access: Access, memref: int, indices: list[Linear]) -> None:
-    """Follow subviews and casts to the root, and write the address as a linear form there."""
+    """Set element size, root and address: a linear form, followed through subviews and casts to the root."""
+    buffer = values.buffers.get(memref)
+    if buffer is None:
+        buffer = values.buffers[memref] = _buffer(values, memref)
+    access.bits = buffer.bits
+    root = memref
+    offset = None
+    if buffer.alias:
+        root, indices, offset = _to_root(values, memref, indices)
+        buffer = values.buffers.get(root)
+        if buffer is None:
+            buffer = values.buffers[root] = _buffer(values, root)
+    shape = buffer.shape
+    access.root = root
+    access.extent = buffer.extent
+    access.shape, access.strides = shape, buffer.strides
+    if len(indices) == len(shape):
+        access.indices = indices
+        access.address = address = dot(indices, buffer.strides)
+    else:
+        if not indices:
+            access.shape, access.strides, _ = values.layout(memref)
+        access.address = address = offset or constant(0)
+    terms = address.terms
+    loops = values.loop_of_iv
+    if not terms.keys() <= loops.keys():
+        access.linear = address.is_linear()
+        access.known = not access.linear and address.variables() <= loops.keys()
+    groups = values.access_groups
+    access.group = groups.setdefault((root, address.part), len(groups))
+    loop = access.loop
+    if loop is not None:
+        access.stride = terms.get(loop.iv, 0) * loop.step if access.linear else access.stride_in(loop)
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """What accesses of one memref or tensor value have in common."""
+
+    alias: bool
+    """A view of another value's memory."""
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    extent: int
+    """Elements."""
+    bits: int
+    """Of one element."""
+
+
+def _buffer(values: Values, memref: int) -> Buffer:
+    defined = values.program.value_defs[memref]
+    alias = isinstance(defined, Op) and defined.name in _ALIASES and bool(defined.operands)
+    shape, strides, _ = values.layout(memref)
+    return Buffer(alias, shape, strides, max(1, math.prod(shape)), values.type_of(memref).element_bits or 32)
+
+
+def _to_root(values: Values, memref: int, indices: list[Linear]) -> tuple[int, list[Linear], Linear | None]:
+    """(root, subscripts there, offset) of subscripts of a view; no subscripts where its shape is another one."""
     offset = None
     current = memref
     defs = values.program.value_defs
@@ -188,22 +244,7 @@ def place(values: Values, access: Access, memref: int, indices: list[Linear]) ->
                 offset = here if offset is None else offset + here
             indices = []
         current = op.operands[0]
-    shape, strides, _ = values.layout(current)
-    access.root = current
-    access.shape, access.strides = shape, strides
-    access.extent = max(1, math.prod(shape))
-    if len(indices) == len(shape) and (indices or not shape):
-        access.indices = indices
-        access.address = dot(indices, strides)
-    else:
-        if not indices and shape:
-            access.shape, access.strides, _ = values.layout(memref)
-        access.address = offset or constant(0)
-    loops = values.loop_of_iv
-    for v in access.address.terms:
-        if v not in loops:
-            access.known = isinstance(v, Term) and all(x in loops for x in access.address.variables())
-            break
+    return current, indices, offset
 
 
 def _through_subview(values: Values, op: Op, indices: list[Linear]) -> list[Linear] | None:

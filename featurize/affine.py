@@ -25,25 +25,25 @@ class AffineError(ValueError):
 class Linear:
     """`const + sum(terms[v] * v)` over integers; treat as immutable."""
 
-    __slots__ = ("_key", "const", "terms")
+    __slots__ = ("_part", "const", "terms")
 
     def __init__(self, const: int, terms: dict[Hashable, int]) -> None:
         self.const = const
         self.terms = terms
-        self._key: tuple[int, frozenset[tuple[Hashable, int]]] | None = None
+        self._part: frozenset[tuple[Hashable, int]] | None = None
 
     @property
-    def key(self) -> tuple[int, frozenset[tuple[Hashable, int]]]:
-        """Equal for equal expressions, whatever the order of their terms."""
-        if self._key is None:
-            self._key = (self.const, frozenset(self.terms.items()))
-        return self._key
+    def part(self) -> frozenset[tuple[Hashable, int]]:
+        """The terms without the constant: equal for expressions that differ in the constant alone."""
+        if self._part is None:
+            self._part = frozenset(self.terms.items())
+        return self._part
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Linear) and self.const == other.const and self.terms == other.terms
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        return hash((self.const, self.part))
 
     def __repr__(self) -> str:
         return " + ".join([*(f"{c}*{v!r}" for v, c in self.terms.items()), str(self.const)])

@@ -65,8 +65,7 @@ def ref_groups(view: FunctionView) -> list[RefGroup]:
     for access in view.accesses:
         if access.node.free:
             continue
-        parts = [frozenset(i.terms.items()) for i in access.indices] or [frozenset(access.address.terms.items())]
-        key = (access.root, id(access.loop), *parts)
+        key = (access.root, access.loop, *([i.part for i in access.indices] or (access.address.part,)))
         group = found.get(key)
         if group is None:
             group = found[key] = RefGroup(access)

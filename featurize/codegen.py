@@ -58,6 +58,22 @@ _KERNEL: dict[str, tuple[str, str]] = {
     "copies": ("times its loop stands in the code, by unrolled loops around it", "count"),
     "merged": ("1 where inner loops are unrolled into it", "flag"),
 }
+_BIG = (
+    "size",
+    "trip",
+    "unroll",
+    "vector_width",
+    "interleave",
+    "roots",
+    "groups",
+    "alias_pairs",
+    "loads",
+    "stores",
+    "float_ops",
+    "registers",
+    "copies",
+)
+"""Described of the kernel with the largest body, too."""
 FEATURES: dict[str, tuple[str, str]] = {
     "codegen.static_size": ("estimated instructions of the compiled function", "count"),
     "codegen.static_size_log": ("log1p of codegen.static_size", "log count"),
@@ -81,26 +97,7 @@ FEATURES: dict[str, tuple[str, str]] = {
     "codegen.vector_share": ("share of the executed floating-point element operations that run on vectors", "share"),
     "codegen.latency_bound_share": ("share of the estimated cycles in loops bound by a carried dependence", "share"),
     **{f"codegen.hot.{k}": (f"{m}; hottest kernel", u) for k, (m, u) in _KERNEL.items()},
-    **{
-        f"codegen.big.{k}": (f"{m}; kernel with the largest body", u)
-        for k, (m, u) in _KERNEL.items()
-        if k
-        in (
-            "size",
-            "trip",
-            "unroll",
-            "vector_width",
-            "interleave",
-            "roots",
-            "groups",
-            "alias_pairs",
-            "loads",
-            "stores",
-            "float_ops",
-            "registers",
-            "copies",
-        )
-    },
+    **{f"codegen.big.{k}": (f"{_KERNEL[k][0]}; kernel with the largest body", _KERNEL[k][1]) for k in _BIG},
 }
 
 
@@ -273,7 +270,7 @@ def _literal(view: FunctionView, loop: Loop) -> Body:
 def address_costs(view: FunctionView) -> list[tuple[Loop, float]]:
     """(loop, instructions) for the part of each address that an outer loop moves, once for each memref."""
     out: list[tuple[Loop, float]] = []
-    seen: set[tuple[int, int, frozenset[object]]] = set()
+    seen: set[tuple[Loop, int]] = set()
     for access in view.accesses:
         loop = access.node.home
         if loop is None or access.node.free:
@@ -282,7 +279,7 @@ def address_costs(view: FunctionView) -> list[tuple[Loop, float]]:
         parent = loop.parent
         while parent is not None:
             if parent.iv in terms:
-                key = (id(parent), access.root, frozenset(v for v in terms if v == parent.iv))
+                key = (parent, access.root)
                 if key not in seen:
                     seen.add(key)
                     out.append((parent, 1.0))
@@ -389,10 +386,13 @@ def codegen(view: FunctionView) -> dict[str, float]:
         big = max(kernels, key=lambda k: k.body_size)
         out["codegen.biggest"] = big.body_size
         out["codegen.biggest_log"] = math.log1p(big.body_size)
-        for prefix, k in (("codegen.hot.", hot), ("codegen.big.", big)):
-            for name, value in _describe(k).items():
-                if prefix + name in out:
-                    out[prefix + name] = value
+        described = _describe(hot)
+        for name, value in described.items():
+            out["codegen.hot." + name] = value
+        if big is not hot:
+            described = _describe(big)
+        for name in _BIG:
+            out["codegen.big." + name] = described[name]
     return out
 
 
@@ -423,7 +423,7 @@ def _describe(k: Kernel) -> dict[str, float]:
         "float_ops": b.float_ops,
         "fdiv": b.weights_of("fdiv") + b.weights_of("fsqrt"),
         "fmath": b.weights_of("fmath"),
-        "int_ops": sum(b.weights_of(c) for c in INT_CLASSES),
+        "int_ops": sum([n for c, n in b.counts.items() if c in INT_CLASSES]),
         "branches": b.branches,
         "recurrences": float(b.recurrences),
         "carried_float": float(b.carried_float),

@@ -26,7 +26,7 @@ from .loop_bounds import bounds_of
 from .nodes import PROMOTED_ELEMENTS, UNKNOWN_TRIP, Access, Loop, Node, product
 from .op_classes import CLASSES, is_bare_terminator, op_class
 from .program import Block, Op, Program
-from .trip_counts import Env, TripCounts
+from .trip_counts import TripCounts
 from .values import Values
 
 _LOOPS = frozenset(("affine.for", "affine.parallel", "scf.for", "scf.parallel", "scf.forall", "scf.while"))
@@ -321,7 +321,6 @@ class FunctionView(Values):
         info = self.type_of(memref)
         node = self._virtual(loop, execs, block, "store" if is_store else "load", info.element)
         access = Access(node, memref, is_store, loop, execs)
-        access.bits = info.element_bits or 32
         place(self, access, memref, indices)
         node.access = access
         self.accesses.append(access)
@@ -407,28 +406,6 @@ class FunctionView(Values):
             if node.home is not None:
                 for v in node.results:
                     level[v] = node.home
-
-    def stride(self, access: Access, loop: Loop) -> int:
-        """Elements the address moves when `loop` takes one step; with `mod` in it, at a quarter of the range."""
-        known = access.coefficients.get(loop.iv)
-        if known is None:
-            address = access.address
-            if address.is_linear():
-                known = address.terms.get(loop.iv, 0) * loop.step
-            else:
-                known = self._numeric_stride(address, loop)
-            access.coefficients[loop.iv] = known
-        return known
-
-    def _numeric_stride(self, address: Linear, loop: Loop) -> int:
-        names = address.variables()
-        if loop.iv not in names:
-            return 0
-        env: Env = dict.fromkeys(names, 0)
-        env[loop.iv] = loop.step * int(loop.trip // 4)
-        before = int(address.evaluate(env))
-        env[loop.iv] += loop.step
-        return int(address.evaluate(env)) - before
 
     @property
     def innermost(self) -> list[Loop]:

@@ -23,6 +23,8 @@ STRIDED_COST = 10
 """What LLVM adds to the cost of a vector load that is not contiguous, for its addresses."""
 _FORWARDING = 5.0
 """Cycles from a store to a load of the same address."""
+_FREE = frozenset(("const", "yield", "loop"))
+_SIZED = FLOAT_CLASSES | {"load", "store"}
 _REASSOCIATES = re.compile(r"fastmath\s*(?:=\s*#arith\.fastmath\s*)?<[^>]*\b(?:reassoc|fast)\b")
 
 
@@ -88,46 +90,57 @@ class Body:
         self.trip = loop.trip if loop is not None else 1.0
         self.merged = weights is not None
         counts: dict[str, float] = {}
-        size = 0.0
-        throughput = 0.0
+        size = throughput = vector_ops = 0.0
         weight = 1.0
         widest = 0
+        already_vector = False
         terms: set[Term] = set()
+        accesses: list[Access] = []
         for node in nodes:
             cls = node.cls
             if weights is not None:
                 weight = weights.get(id(node.home), 1.0)
             counts[cls] = counts.get(cls, 0.0) + weight
-            if cls in ("const", "yield", "loop"):
+            access = node.access
+            if access is not None:
+                accesses.append(access)
+            lanes = node.lanes
+            if lanes > 1:
+                already_vector = True
+                if cls in FLOAT_CLASSES:
+                    vector_ops += 1.0
+            if cls in _FREE:
                 continue
             size += weight
             if cls == "fmath":
-                size += weight * (MATH_INSTRUCTIONS * node.lanes - 1)
+                size += weight * (MATH_INSTRUCTIONS * lanes - 1)
             elif cls == "index" and node.results and view.folds(node.results[0]):
                 size -= weight  # part of an address
                 continue
-            elif node.access is not None and not node.access.address.is_linear():
-                for term in node.access.address.terms:
+            elif access is not None and not access.linear:
+                for term in access.address.terms:
                     if isinstance(term, Term) and term not in terms:
                         terms.add(term)
                         size += weight * term_instructions(term)
-            width = 1
-            if node.lanes > 1 and node.element:
-                width = max(1, node.lanes * _bits(node.element) // VECTOR_BITS)
+            element = node.element
+            if lanes > 1 and element:
+                width = max(1, lanes * _bits(element) // VECTOR_BITS)
                 size += weight * (width - 1)
-            throughput += THROUGHPUT.get(cls, 0.5) * width * weight
-            if (cls in FLOAT_CLASSES or cls == "load" or cls == "store") and node.element:
-                bits = _bits(node.element)
+                throughput += THROUGHPUT.get(cls, 0.5) * width * weight
+            else:
+                throughput += THROUGHPUT.get(cls, 0.5) * weight
+            if element and cls in _SIZED:
+                bits = _bits(element)
                 if bits > widest:
                     widest = bits
         self.counts = counts
         self.size = size
         self.throughput = max(throughput * 0.5, size * 0.25)
         self.branches = counts.get("branch", 0.0)
-        self.float_ops = sum(counts.get(c, 0.0) for c in FLOAT_CLASSES)
-        self.vector_ops = sum(1.0 for n in nodes if n.lanes > 1 and n.cls in FLOAT_CLASSES)
-        self.already_vector = any(n.lanes > 1 for n in nodes)
-        self.accesses: list[Access] = [n.access for n in nodes if n.access is not None]
+        self.float_ops = sum([n for c, n in counts.items() if c in FLOAT_CLASSES])
+        self.vector_ops = vector_ops
+        self.already_vector = already_vector
+        self.accesses = accesses
         self.element_bits = widest
         self._memory(view)
         self._chains(view)
@@ -152,8 +165,8 @@ class Body:
         dense = self._dense(view)
         for access in self.accesses:
             roots.add(access.root)
-            stride = view.stride(access, loop) if loop is not None else 0
-            if not access.known or not access.address.is_linear():
+            stride = 0 if loop is None else access.stride if access.loop is loop else access.stride_in(loop)
+            if not access.known or not access.linear:
                 self.unknown += 1
             if stride == 0:
                 self.zero += 1
@@ -168,9 +181,10 @@ class Body:
                 self.gathered_stores += access.is_store
             if access.is_store:
                 stored.add(access.root)
-            terms = access.address.terms
-            groups.add((access.root, frozenset(terms.items())))
-            rest = frozenset((v, c) for v, c in terms.items() if loop is None or v != loop.iv)
+            groups.add(access.group)
+            rest = access.address.part
+            if loop is not None and loop.iv in access.address.terms:
+                rest = rest - {(loop.iv, access.address.terms[loop.iv])}
             streams.add((access.root, rest, access.address.const if not stride else 0))
         self.roots = len(roots)
         self.groups = len(groups)
@@ -186,9 +200,9 @@ class Body:
             return {}
         families: dict[tuple[int, bool, int, frozenset[object]], list[Access]] = {}
         for access in self.accesses:
-            stride = abs(view.stride(access, loop))
+            stride = abs(access.stride if access.loop is loop else access.stride_in(loop))
             if (stride == 2 or (stride == 4 and access.bits == 64)) and access.lanes == 1:
-                key = (access.root, access.is_store, stride, frozenset(access.address.terms.items()))
+                key = (access.root, access.is_store, stride, access.address.part)
                 families.setdefault(key, []).append(access)
         out: dict[int, bool] = {}
         for (_, is_store, stride, _), members in families.items():
@@ -235,12 +249,11 @@ class Body:
         ready: dict[int, float] = {}
         longest = 0.0
         for node in self.nodes:
-            start = 0.0
+            done = 0.0
             for v in node.operands:
-                t = ready.get(v)
-                if t is not None and t > start:
-                    start = t
-            done = start + LATENCY.get(node.cls, 0.0)
+                if v in ready and ready[v] > done:
+                    done = ready[v]
+            done += LATENCY.get(node.cls, 0.0)
             for v in node.results:
                 ready[v] = done
             if done > longest:
@@ -276,7 +289,7 @@ class Body:
                 pairs += 1
                 if pairs > 256 or load.address.terms != terms:
                     continue
-                stride = view.stride(store, loop)
+                stride = store.stride_in(loop)
                 gap = store.address.const - load.address.const
                 if stride == 0:
                     if gap != 0:
@@ -375,7 +388,10 @@ def bodies(view: FunctionView) -> list[Body]:
 
 def hot_body(view: FunctionView) -> Body:
     """The body with the most estimated cycles; the first of equals."""
-    return max(bodies(view), key=lambda b: b.execs * max(b.cycles, 0.25))
+    known: Body | None = view.memo.get("hot_body")
+    if known is None:
+        known = view.memo["hot_body"] = max(bodies(view), key=lambda b: b.execs * max(b.cycles, 0.25))
+    return known
 
 
 def unrolled_sizes(view: FunctionView) -> tuple[dict[int, float], set[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from .function_view import FunctionView
 from .inner_loops import bodies, hot_body
@@ -126,74 +126,83 @@ def _pressure(view: FunctionView, out: dict[str, float], hot: Loop | None) -> No
     """Live ranges in program order; a value used in a loop and made outside of it lives to the loop's end."""
     nodes = view.nodes
     n = len(nodes)
-    end_of: dict[int, int] = {}
-    start_of: dict[int, tuple[int, Loop | None]] = {}
-    uses: dict[int, int] = {}
+    start_of: dict[int, int] = {}
+    home_of: dict[int, Loop | None] = {}
+    loaded: set[int] = set()
+    constants: set[int] = set()
+    float_constants: set[int] = set()
     for node in nodes:
         for v in node.results:
-            start_of[v] = (node.index + 1, node.loop)
+            start_of[v] = node.index + 1
+            home_of[v] = node.loop
+            if node.cls == "load":
+                loaded.add(v)
+            elif node.cls == "const":
+                constants.add(v)
+                if node.element[:1] in ("f", "b"):
+                    float_constants.add(v)
     for v in view.arguments:
-        start_of[v] = (0, None)
+        start_of[v] = 0
+        home_of[v] = None
+    end_of: dict[int, int] = {}
     for loop in view.loops:
+        own = [arg for arg, _ in loop.carried]
         if isinstance(loop.iv, int):
-            start_of[loop.iv] = (loop.first, loop)
-            end_of[loop.iv] = loop.last
-        for arg, _ in loop.carried:
-            start_of[arg] = (loop.first, loop)
-            end_of[arg] = loop.last
-    constants_used: set[int] = set()
+            own.append(loop.iv)
+        for v in own:
+            start_of[v] = loop.first
+            home_of[v] = loop
+            end_of[v] = loop.last
+    first_use: dict[int, int] = {}
+    used_inside: set[int] = set()
     live_in: dict[int, set[int]] = {}
     for node in nodes:
         at = node.index + 1
+        here = node.loop
         for v in node.operands:
-            uses[v] = uses.get(v, 0) + 1
-            begun = start_of.get(v)
-            if begun is None:
+            if v not in start_of:
                 continue
             end = at
-            loop_: Loop | None = node.loop
-            home = begun[1]
-            if loop_ is not home:
-                while loop_ is not None and loop_ is not home:
-                    if loop_.last > end:
-                        end = loop_.last
-                    live_in.setdefault(id(loop_), set()).add(v)
-                    loop_ = loop_.parent
-                maker = view.defining.get(v)
-                if maker is not None and maker.cls == "const" and maker.element[:1] in ("f", "b"):
-                    constants_used.add(v)
-            if end > end_of.get(v, -1):
+            home = home_of[v]
+            if here is not home:
+                used_inside.add(v)
+                outer: Loop | None = here
+                while outer is not None and outer is not home:
+                    if outer.last > end:
+                        end = outer.last
+                    inside = live_in.get(id(outer))
+                    if inside is None:
+                        live_in[id(outer)] = {v}
+                    else:
+                        inside.add(v)
+                    outer = outer.parent
+            known = end_of.get(v)
+            if known is None:
+                first_use[v] = at
                 end_of[v] = end
+            elif end > known:
+                end_of[v] = end
+    uses = Counter(chain.from_iterable([node.operands for node in nodes]))
+    constants_used = used_inside & float_constants
     sunk = [0] * (n + 2)
-    first_use: dict[int, int] = {}
-    for node in nodes:
-        if node.cls == "load":
-            for v in node.results:
-                first_use[v] = 0
-        for v in node.operands:
-            if first_use.get(v) == 0:
-                first_use[v] = node.index + 1
     deltas = {k: [0] * (n + 2) for k in ("scalar", "float", "vector")}
     distances = []
-    carried_float = 0
     for v, end in end_of.items():
-        start, _ = start_of[v]
         kind, amount = _register(view, v)
-        if not kind:
+        if not kind or (v in constants and v not in constants_used):
             continue
-        maker = view.defining.get(v)
-        if maker is not None and maker.cls == "const" and v not in constants_used:
-            continue
+        start = start_of[v]
         delta = deltas[kind]
         delta[min(start, n)] += amount
         delta[min(end, n + 1)] -= amount
         distances.append(end - start)
         if kind != "scalar":
-            begin = max(start, first_use.get(v, start))
-            if begin == end and uses.get(v) == 1:  # folds into its only use
+            begin = max(start, first_use[v]) if v in loaded else start
+            if begin == end and uses[v] == 1:  # folds into its only use
                 continue
             sunk[min(begin, n)] += amount
             sunk[min(end, n + 1)] -= amount
+    carried_float = 0
     for loop in view.loops:
         carried_float += sum(_register(view, a)[0] in ("float", "vector") for a, _ in loop.carried)
     curves = {k: list(accumulate(d)) for k, d in deltas.items()}
@@ -210,19 +219,18 @@ def _pressure(view: FunctionView, out: dict[str, float], hot: Loop | None) -> No
     out["liveness.mean_live"] = sum(node.execs * both[node.index] for node in nodes) / weight if weight else 0.0
     for loop in view.loops:
         if not loop.children and loop.last > loop.first:
-            inside = max(both[loop.first : loop.last + 1])
+            most = max(both[loop.first : loop.last + 1])
             sunk_inside = float(max(sunk_curve[loop.first : loop.last + 1]))
             out["liveness.sunk_innermost_live_float"] = max(out["liveness.sunk_innermost_live_float"], sunk_inside)
             inside_float = max(registers[loop.first : loop.last + 1])
-            out["liveness.innermost_live"] = max(out["liveness.innermost_live"], float(inside))
+            out["liveness.innermost_live"] = max(out["liveness.innermost_live"], float(most))
             out["liveness.innermost_live_float"] = max(out["liveness.innermost_live_float"], float(inside_float))
             if loop is hot:
-                out["liveness.hot_live"], out["liveness.hot_live_float"] = float(inside), float(inside_float)
+                out["liveness.hot_live"], out["liveness.hot_live_float"] = float(most), float(inside_float)
     if hot is None:
         out["liveness.hot_live"], out["liveness.hot_live_float"] = float(max(both)), float(max(registers))
-    counted = {
-        key: sum(1 for v in vs if _register(view, v)[0] and not _is_constant(view, v)) for key, vs in live_in.items()
-    }
+    countable = {v for v in used_inside if v not in constants and _register(view, v)[0]}
+    counted = {key: len(values & countable) for key, values in live_in.items()}
     out["liveness.live_in_max"] = float(max(counted.values(), default=0))
     out["liveness.hot_live_in"] = float(counted.get(id(hot), 0)) if hot is not None else 0.0
     out["liveness.over_16"] = max(0.0, float(max(registers)) - 16.0)
@@ -231,11 +239,6 @@ def _pressure(view: FunctionView, out: dict[str, float], hot: Loop | None) -> No
     out["liveness.uses_max"] = float(max(uses.values(), default=0))
     out["liveness.distance_max"] = float(max(distances, default=0))
     out["liveness.distance_mean"] = sum(distances) / len(distances) if distances else 0.0
-
-
-def _is_constant(view: FunctionView, v: int) -> bool:
-    maker = view.defining.get(v)
-    return maker is not None and maker.cls == "const"
 
 
 _NO_REGISTER = ("", 0)
@@ -266,21 +269,28 @@ def _blocks(view: FunctionView, out: dict[str, float]) -> None:
     for stream in view.block_streams:
         if not stream:
             continue
-        depth: dict[int, tuple[int, float]] = {}
+        count_of: dict[int, int] = {}
+        latency_of: dict[int, float] = {}
         longest, longest_latency = 0, 0.0
         for node in stream:
             count, latency = 0, 0.0
             for v in node.operands:
-                known = depth.get(v)
-                if known is not None:
-                    count = max(count, known[0])
-                    latency = max(latency, known[1])
-            if node.cls not in ("const", "yield"):
+                if v in count_of:
+                    if count_of[v] > count:
+                        count = count_of[v]
+                    if latency_of[v] > latency:
+                        latency = latency_of[v]
+            cls = node.cls
+            if cls != "const" and cls != "yield":
                 count += 1
-            latency += LATENCY.get(node.cls, 0.0)
+                latency += LATENCY.get(cls, 0.0)
             for v in node.results:
-                depth[v] = (count, latency)
-            longest, longest_latency = max(longest, count), max(longest_latency, latency)
+                count_of[v] = count
+                latency_of[v] = latency
+            if count > longest:
+                longest = count
+            if latency > longest_latency:
+                longest_latency = latency
         out["liveness.chain_max"] = max(out["liveness.chain_max"], float(longest))
         out["liveness.chain_latency_max"] = max(out["liveness.chain_latency_max"], longest_latency)
         if len(stream) > largest:
@@ -290,9 +300,9 @@ def _blocks(view: FunctionView, out: dict[str, float]) -> None:
 
 
 def _adjacent_stores(stream: list[Node]) -> int:
-    places: dict[object, set[int]] = {}
+    places: dict[int, set[int]] = {}
     for node in stream:
         a = node.access
         if a is not None and a.is_store and a.lanes == 1:
-            places.setdefault((a.root, frozenset(a.address.terms.items())), set()).add(a.address.const)
+            places.setdefault(a.group, set()).add(a.address.const)
     return sum((c + 1 in consts) or (c - 1 in consts) for consts in places.values() for c in consts)

@@ -134,8 +134,8 @@ def _inline_bounds(values: Values, text: str, operands: list[Linear]) -> tuple[l
         sizes.append(len(members))
     mapped = parse_inline(", ".join(flat))
     order = mapped.names
-    values = by_name(mapped, operands[: len(order)])
-    results = [r.substitute(values) for r in mapped.results]
+    in_order = by_name(mapped, operands[: len(order)])
+    results = [r.substitute(in_order) for r in mapped.results]
     out, at = [], 0
     for size in sizes:
         out.append(results[at : at + size])

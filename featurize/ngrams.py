@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from .function_view import FunctionView
 from .ops import safe_name
@@ -15,35 +16,44 @@ FEATURES: dict[str, tuple[str, str]] = {
 _CHAIN_LIMIT = 200_000
 
 
-def op_ngrams(ops: Sequence[str], n: int) -> Counter[str]:
-    """Count runs of `n` consecutive op names: (["a", "b", "a"], 2) -> {"a>b": 1, "b>a": 1}."""
-    return Counter([">".join(ops[i : i + n]) for i in range(len(ops) - n + 1)])
+def op_ngrams(ops: Sequence[str], n: int) -> list[tuple[str, ...]]:
+    """Runs of `n` consecutive op names: (["a", "b", "a"], 2) -> [("a", "b"), ("b", "a")]."""
+    return list(zip(*[ops[i:] for i in range(n)], strict=False))
+
+
+@lru_cache(maxsize=65536)
+def _feature(prefix: str, gram: tuple[str, ...]) -> str:
+    return prefix + ">".join([safe_name(name) for name in gram])
 
 
 def ngrams(view: FunctionView) -> dict[str, float]:
     """`ngram/a>b`, `ngram/a>b>c` in block order; `chain/a>b`, `chain/a>b>c` along def-use edges."""
-    pairs: Counter[str] = Counter()
-    triples: Counter[str] = Counter()
+    pairs: list[tuple[str, ...]] = []
+    triples: list[tuple[str, ...]] = []
     for stream in view.block_streams:
-        names = [safe_name(n.name) for n in stream]
-        pairs.update(op_ngrams(names, 2))
-        triples.update(op_ngrams(names, 3))
-    edges: Counter[str] = Counter()
-    chains: Counter[str] = Counter()
-    seen = 0
+        names = [node.name for node in stream]
+        pairs += op_ngrams(names, 2)
+        triples += op_ngrams(names, 3)
+    edges: list[tuple[str, ...]] = []
+    chains: list[tuple[str, ...]] = []
     for node in view.nodes:
-        if not node.producers:
-            continue
-        consumer = safe_name(node.name)
+        consumer = node.name
         for producer in node.producers:
-            tail = f"{safe_name(producer.name)}>{consumer}"
-            edges[tail] += 1
-            if producer.producers and seen < _CHAIN_LIMIT:
-                seen += len(producer.producers)
-                for first in producer.producers:
-                    chains[f"{safe_name(first.name)}>{tail}"] += 1
-    out = {"ngram.edges": float(sum(edges.values())), "ngram.distinct": float(len(pairs))}
-    for prefix, counter in (("ngram/", pairs), ("ngram/", triples), ("chain/", edges), ("chain/", chains)):
-        for gram, count in counter.items():
-            out[prefix + gram] = float(count)
+            middle = producer.name
+            edges.append((middle, consumer))
+            if producer.producers and len(chains) < _CHAIN_LIMIT:
+                chains += [(first.name, middle, consumer) for first in producer.producers]
+    out: dict[str, float] = {}
+    for grams in (pairs, triples):
+        for gram, count in Counter(grams).items():
+            name = _feature("ngram/", gram)
+            out[name] = out.get(name, 0.0) + count
+        if grams is pairs:
+            distinct = float(len(out))
+    for grams in (edges, chains):
+        for gram, count in Counter(grams).items():
+            name = _feature("chain/", gram)
+            out[name] = out.get(name, 0.0) + count
+    out["ngram.edges"] = float(len(edges))
+    out["ngram.distinct"] = distinct
     return out

@@ -86,17 +86,19 @@ class Access:
         "address",
         "bits",
         "broadcast",
-        "coefficients",
         "extent",
+        "group",
         "indices",
         "is_store",
         "known",
         "lanes",
+        "linear",
         "loop",
         "masked",
         "node",
         "root",
         "shape",
+        "stride",
         "strides",
         "weight",
     )
@@ -126,15 +128,33 @@ class Access:
         """Offset from the root in elements."""
         self.known = True
         """False where a subscript is not a function of loop ivs and constants alone."""
+        self.linear = True
+        """Whether the address is linear: no mod, floordiv, min or max in it."""
         self.extent = 1
         """Elements of the root."""
-        self.coefficients: dict[Hashable, int] = {}
-        """iv -> elements the address moves when that loop takes one step (lazily filled)."""
+        self.group = 0
+        """Number of (root, address without its constant) among those of the function."""
+        self.stride = 0
+        """Elements the address moves when `loop` takes one step; 0 outside of loops."""
 
     @property
     def bytes(self) -> float:
         """Bytes touched in one execution."""
         return self.bits * self.lanes / 8
+
+    def stride_in(self, loop: Loop) -> int:
+        """Elements the address moves when `loop` takes one step; with `mod` in it, at a quarter of the range."""
+        address = self.address
+        if self.linear:
+            return address.terms.get(loop.iv, 0) * loop.step
+        names = address.variables()
+        if loop.iv not in names:
+            return 0
+        env: dict[Hashable, int] = dict.fromkeys(names, 0)
+        env[loop.iv] = loop.step * int(loop.trip // 4)
+        before = int(address.evaluate(env))
+        env[loop.iv] += loop.step
+        return int(address.evaluate(env)) - before
 
 
 class Node:

@@ -36,13 +36,17 @@ def safe_name(name: str) -> str:
     return _UNSAFE.sub("_", name)
 
 
+_CLASS_FEATURES = [(c, f"ops.class/{c}") for c in CLASSES]
+
+
 def ops(view: FunctionView) -> dict[str, float]:
     """The fixed features above, `ops.<dialect.op>` for each op name and `ops.dialect/<dialect>` for each dialect."""
-    names = Counter(n.name for n in view.nodes if not n.virtual)
-    classes = Counter(n.cls for n in view.nodes)
-    dialects: Counter[str] = Counter()
+    names: Counter[str] = Counter([n.name for n in view.nodes if not n.virtual])
+    classes = Counter([n.cls for n in view.nodes])
+    dialects: dict[str, int] = {}
     for name, count in names.items():
-        dialects[name.partition(".")[0]] += count
+        dialect = name.partition(".")[0]
+        dialects[dialect] = dialects.get(dialect, 0) + count
     widest = 0
     vectors = 0
     constants: set[str] = set()
@@ -60,18 +64,18 @@ def ops(view: FunctionView) -> dict[str, float]:
         "ops.total": float(sum(names.values())),
         "ops.distinct": float(len(names)),
         "ops.unknown": 0.0,
-        "ops.float": float(sum(classes[c] for c in FLOAT_CLASSES)),
-        "ops.int": float(sum(classes[c] for c in INT_CLASSES)),
+        "ops.float": float(sum([classes.get(c, 0) for c in FLOAT_CLASSES])),
+        "ops.int": float(sum([classes.get(c, 0) for c in INT_CLASSES])),
         "ops.vector": float(vectors),
         "ops.vector_bits_max": float(widest),
         "ops.float_constants": float(len(constants)),
         "ops.blocks": float(len(sizes)),
         "ops.block_max": float(max(sizes, default=0)),
     }
-    for c in CLASSES:
-        out[f"ops.class/{c}"] = float(classes[c])
+    for c, feature in _CLASS_FEATURES:
+        out[feature] = float(classes.get(c, 0))
     for name, count in names.items():
-        out[f"ops.{safe_name(name)}"] = float(count)
+        out["ops." + safe_name(name)] = float(count)
     for dialect, count in dialects.items():
         out[f"ops.dialect/{safe_name(dialect)}"] = float(count)
     return out

@@ -197,8 +197,7 @@ def _along_one_loop(
             max(0, -(-min([const + factor * x for const, factor in lines]) // step))
             for x in range(low, last, outer_step)
         ]
-        most = max(counts)
-        return sum(counts) / points, float(most), min(counts) == most
+        return sum(counts) / points, float(max(counts)), min(counts) == max(counts)
     x = np.arange(points) * float(outer_step) + low
     const, factor = lines[0]
     length = x * factor + const

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
+from typing import TYPE_CHECKING
 
 from .affine import AffineError, AffineMap, Linear, constant, make_term, parse_map, variable
 from .attribute_text import is_generic, property_text, strip_comments
 from .nodes import UNKNOWN_TRIP, Loop
 from .program import Op, Program
 from .types import TypeInfo, parse_type
+
+if TYPE_CHECKING:
+    from .accesses import Buffer
 
 _TYPELESS_RESULT = {
     "arith.cmpf": "i1",
@@ -103,6 +107,9 @@ class Values:
         self._layouts: dict[int, tuple[tuple[int, ...], tuple[int, ...], bool]] = {}
         self._types: dict[int, TypeInfo] = {}
         self._folds: dict[int, bool] = {}
+        self.buffers: dict[int, Buffer] = {}
+        self.access_groups: dict[tuple[int, frozenset[tuple[Hashable, int]]], int] = {}
+        """(root of a memory access, address without its constant) -> number in order of appearance."""
 
     def type_of(self, value: int) -> TypeInfo:
         """The parsed type of a value; inferred from its definition where the text does not say."""

@@ -122,7 +122,7 @@ def test_scf_bounds_are_followed_through_arithmetic(view: View) -> None:
 }""")
     assert found.loops[0].trip == 12
     assert found.accesses[0].address.const == 2
-    assert found.stride(found.accesses[0], found.loops[0]) == 2
+    assert found.accesses[0].stride == found.accesses[0].stride_in(found.loops[0]) == 2
 
 
 @pytest.mark.parametrize(
