@@ -225,7 +225,7 @@ def access(view: FunctionView) -> dict[str, float]:
     for i in range(LEVELS):
         if loop_ is None:
             break
-        out[f"access.level{i}_bytes_log"] = math.log1p(model.run.get(id(loop_), 0.0) * LINE_BYTES)
+        out[f"access.level{i}_bytes_log"] = math.log1p(model.run.get(loop_, 0.0) * LINE_BYTES)
         loop_ = loop_.parent
     return out
 

@@ -14,6 +14,7 @@ from collections.abc import Hashable
 
 from .function_view import FunctionView
 from .nodes import Access, Loop
+from .trip_counts import ancestors
 
 LINE_BYTES = 64
 L1_BYTES = 32 * 1024
@@ -30,10 +31,15 @@ Lines = tuple[float, float]
 class RefGroup:
     """Accesses of one loop to one memref with one linear part."""
 
-    __slots__ = ("count", "elements", "first", "largest", "levels", "loop", "ranges", "root", "stores", "weight")
+    __slots__ = (
+        "chain", "count", "elements", "first", "largest", "levels", "loop", "parts", "ranges", "root", "stores",
+        "weight",
+    )  # fmt: skip
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, parts: tuple[object, ...]) -> None:
         self.first = access
+        self.parts = parts
+        """What the subscripts have in common."""
         self.root = access.root
         self.loop = access.loop
         self.count = 0
@@ -42,8 +48,10 @@ class RefGroup:
         self.elements = 1.0
         """Distinct elements in one call."""
         self.ranges = [[i.const, i.const] for i in access.indices]
+        self.chain: list[Loop | None] = [*reversed(ancestors(access.loop)), None]
+        """The loops around it from the innermost outwards, then None for the function."""
         self.levels: list[Lines] = []
-        """Lines of one run of each loop from the innermost outwards, then of the function, at average trip counts."""
+        """Lines of one run of each loop of `chain`, at average trip counts."""
         self.largest: list[Lines] = []
         """The same at the largest trip counts."""
 
@@ -65,10 +73,11 @@ def ref_groups(view: FunctionView) -> list[RefGroup]:
     for access in view.accesses:
         if access.node.free:
             continue
-        key = (access.root, access.loop, *([i.part for i in access.indices] or (access.address.part,)))
+        parts = tuple([i.part for i in access.indices]) or (access.address.part,)
+        key = (access.root, access.loop, parts)
         group = found.get(key)
         if group is None:
-            group = found[key] = RefGroup(access)
+            group = found[key] = RefGroup(access, parts)
         group.add(access)
     return list(found.values())
 
@@ -82,9 +91,18 @@ class CacheModel:
         self.variable = any(loop.max_trip > loop.trip * 1.02 for loop in view.loops)
         self._homes: dict[int, Loop | None] = {}
         self._freed = {v for n in view.nodes if n.name == "memref.dealloc" for v in n.operands}
+        alike: dict[Hashable, RefGroup] = {}
         for group in self.groups:
+            a = group.first
+            walk = (group.loop, group.parts, str(group.ranges), group.count, self._home(group.root))
+            key = (walk, a.lanes, a.bits, a.shape, a.strides, a.extent)
+            twin = alike.get(key)
+            if twin is not None:
+                group.levels, group.largest, group.elements = twin.levels, twin.largest, twin.elements
+                continue
             group.levels = self._levels(group, largest=False)
             group.largest = self._levels(group, largest=True) if self.variable else group.levels
+            alike[key] = group
         self.limits: dict[int, float] = {}
         for group in self.groups:
             a = group.first
@@ -183,31 +201,26 @@ class CacheModel:
             group.elements = min(elements, visits * access.lanes)
         return out
 
-    def _runs(self, *, largest: bool) -> tuple[dict[int, float], dict[int, float]]:
-        """id(loop) -> lines of one run of it, key 0 the function; overlapping groups of one root at most its extent.
+    def _runs(self, *, largest: bool) -> tuple[dict[Loop | None, float], dict[Loop | None, float]]:
+        """Loop -> lines of one run of it, None for the function; overlapping groups of one root at most its extent.
 
         Then the same, weighted by how unevenly the lines fall into sets.
         """
-        sums: dict[int, dict[int, list[float]]] = {}
+        sums: dict[Loop | None, dict[int, list[float]]] = {}
         for group in self.groups:
-            loop = group.loop
             root = group.root
-            for lines, in_sets in group.largest if largest else group.levels:
-                key = id(loop) if loop is not None else 0
-                per_root = sums.get(key)
+            for loop, (lines, in_sets) in zip(group.chain, group.largest if largest else group.levels, strict=True):
+                per_root = sums.get(loop)
                 if per_root is None:
-                    per_root = sums[key] = {}
-                entry = per_root.get(root)
-                if entry is None:
-                    per_root[root] = [lines, in_sets]
-                else:
+                    sums[loop] = {root: [lines, in_sets]}
+                elif root in per_root:
+                    entry = per_root[root]
                     entry[0] += lines
                     entry[1] += in_sets
-                if loop is None:
-                    break
-                loop = loop.parent
-        plain: dict[int, float] = {}
-        weighted: dict[int, float] = {}
+                else:
+                    per_root[root] = [lines, in_sets]
+        plain: dict[Loop | None, float] = {}
+        weighted: dict[Loop | None, float] = {}
         for key, per_root in sums.items():
             a = b = 0.0
             for root, (lines, in_sets) in per_root.items():
@@ -218,7 +231,7 @@ class CacheModel:
             weighted[key] = b
         return plain, weighted
 
-    def _overflow(self, key: int, capacity: float, *, sets: bool) -> float:
+    def _overflow(self, key: Loop | None, capacity: float, *, sets: bool) -> float:
         """Probability that a run of a loop does not fit: a ramp at the capacity, mean over a variable loop's runs."""
         mean = (self.run_sets if sets else self.run).get(key, 0.0) / capacity
         most = (self.run_sets_largest if sets else self.run_largest).get(key, 0.0) / capacity
@@ -249,41 +262,38 @@ class CacheModel:
     def fetched(self, capacity_bytes: float, *, sets: bool) -> tuple[float, float]:
         """(lines fetched in one call, the part by groups that store), arguments written in order before."""
         capacity = capacity_bytes / LINE_BYTES
-        whole = (self.run_sets_largest if sets else self.run_largest).get(0, 0.0)
+        whole = (self.run_sets_largest if sets else self.run_largest).get(None, 0.0)
         if whole <= _FITS * capacity:  # nothing is fetched twice
             absent = self._absent(capacity_bytes)
             stored = {g.root for g in self.groups if g.stores}
             made = self.view.defining
             lines_of = {r: v * (1.0 if r in made else absent.get(r, 0.0)) for r, v in self.cold.items()}
             return sum(lines_of.values()), sum(v for r, v in lines_of.items() if r in stored)
-        overflow: dict[int, float] = {}
+        overflow: dict[Loop | None, float] = {}
         # (loop, root) -> [lines if it overflows there, those times probability, the part of groups that store, entries]
-        parts: dict[tuple[int, int], list[float]] = {}
+        parts: dict[tuple[Loop, int], list[float]] = {}
         last: dict[int, list[float]] = {}
         for group in self.groups:
-            loop: Loop | None = group.loop
             before = 0.0
-            for lines, _ in group.levels:
-                key = id(loop) if loop is not None else 0
-                p = overflow.get(key)
+            root = group.root
+            for loop, (lines, _) in zip(group.chain, group.levels, strict=True):
+                p = overflow.get(loop)
                 if p is None:
-                    p = overflow[key] = self._overflow(key, capacity, sets=sets)
-                if p < before:
-                    p = before
+                    p = overflow[loop] = self._overflow(loop, capacity, sets=sets)
                 if loop is None:
-                    entry = last.setdefault(group.root, [0.0, 0.0, 0.0, 0.0])
+                    if p < before:
+                        p = before
+                    entry = last.setdefault(root, [0.0, 0.0, 0.0, 0.0])
                     entry[0] += lines
                     entry[1] += lines * (p - before)
                     entry[2] += lines * (1 - p)
                     entry[3] += lines if group.stores else 0.0
-                    break
-                if p > before:
-                    part = parts.setdefault((key, group.root), [0.0, 0.0, 0.0, max(loop.entries, 1.0)])
+                elif p > before:
+                    part = parts.setdefault((loop, root), [0.0, 0.0, 0.0, max(loop.entries, 1.0)])
                     part[0] += lines
                     part[1] += lines * (p - before)
                     part[2] += lines * (p - before) if group.stores else 0.0
-                before = p
-                loop = loop.parent
+                    before = p
         total = stores = 0.0
         for (_, root), (lines, likely, storing, entries) in parts.items():
             scale = min(1.0, self.limits[root] / lines) * entries if lines else 0.0
@@ -298,7 +308,7 @@ class CacheModel:
             fetched = min(lines, self.limits[root]) * share
             total += fetched
             stores += fetched * storing / lines
-        most = sum(g.weight * (1 + g.first.bytes / LINE_BYTES) for g in self.groups)
+        most = sum([g.weight * (1 + g.first.bytes / LINE_BYTES) for g in self.groups])
         return min(total, max(most, 1.0)), min(stores, max(most, 1.0))
 
 

@@ -353,12 +353,12 @@ class FunctionView(Values):
         defining = self.defining
         for node in self.nodes:
             if node.operands:
-                node.producers = [defining[v] for v in node.operands if v in defining]
+                node.producers = list(filter(None, map(defining.get, node.operands)))
         self._hoist()
 
     def _hoist(self) -> None:
         """Set `Node.free`, and `Node.home`: arithmetic moves out with its operands, loads where no loop left stores."""
-        made = {n.results[0]: n for n in self.nodes if n.cls == "alloc" and n.results}
+        made = {n.results[0] for n in self.nodes if n.cls == "alloc" and n.results}
         if made:
             kept = {
                 a.root for a in self.accesses if a.extent > PROMOTED_ELEMENTS or a.address.terms or a.root not in made
@@ -369,12 +369,12 @@ class FunctionView(Values):
                 if node.cls == "alloc":
                     root = node.results[0] if node.results else (node.operands[0] if node.operands else None)
                 node.free = root in made and root in reached and root not in kept
-        storing: set[int] = set()
+        storing: set[Loop] = set()
         for node in self.nodes:
             if node.cls in _WRITES and not node.free:
                 loop = node.loop
-                while loop is not None and id(loop) not in storing:
-                    storing.add(id(loop))
+                while loop is not None and loop not in storing:
+                    storing.add(loop)
                     loop = loop.parent
         level: dict[int, Loop | None] = {}
         for loop in self.loops:
@@ -392,7 +392,7 @@ class FunctionView(Values):
                 if access.is_store or not access.known or node.virtual or cls != "load":
                     continue
                 ivs = access.address.variables()
-                while here is not None and here.iv not in ivs and id(here) not in storing:
+                while here is not None and here.iv not in ivs and here not in storing:
                     here = here.parent
                 node.home = here
             elif cls in _MOVABLE and not node.virtual:

@@ -219,7 +219,8 @@ class Body:
         made: dict[int, tuple[int, Node]] = {}
         for at, node in enumerate(nodes):
             for v in node.operands:
-                first.setdefault(v, at)
+                if v not in last:
+                    first[v] = at
                 last[v] = at
             for v in node.results:
                 made[v] = (at, node)
@@ -240,8 +241,10 @@ class Body:
             if total > most:
                 most = total
         self.live = float(most + len(self.loop.carried if self.loop is not None else ()))
-        addressed = {v for n in nodes if n.access is not None for v in n.operands[n.access.is_store :]}
-        self.invariants = float(sum(v not in made and v not in addressed for v in last))
+        addressed: set[int] = set()
+        for access in self.accesses:
+            addressed.update(access.node.operands[access.is_store :])
+        self.invariants = float(len(last.keys() - made.keys() - addressed))
 
     def _chains(self, view: FunctionView) -> None:
         """Longest chain of one iteration, and the cycles each iteration must wait for the one before."""
@@ -402,12 +405,12 @@ def unrolled_sizes(view: FunctionView) -> tuple[dict[int, float], set[int]]:
     sizes: dict[int, float] = {}
     gone: set[int] = set()
     for loop in reversed(view.loops):
-        own = float(sum(1 for n in loop.nodes if n.cls not in ("const", "yield", "loop")))
-        own += sum(_unrolled(child, sizes[id(child)], gone) for child in loop.children)
+        own = float(len([n for n in loop.nodes if n.cls not in _FREE]))
+        own += sum([_unrolled(child, sizes[id(child)], gone) for child in loop.children])
         sizes[id(loop)] = own
         if fully_unrolls(loop, own) and all(id(c) in gone for c in loop.children):
             gone.add(id(loop))
-    top = float(sum(1 for n in view.nodes if n.loop is None and n.cls not in ("const", "yield", "loop")))
+    top = float(len([n for n in view.nodes if n.loop is None and n.cls not in _FREE]))
     sizes[0] = top + sum(_unrolled(loop, sizes[id(loop)], gone) for loop in view.top_loops)
     return sizes, gone
 

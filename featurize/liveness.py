@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import accumulate, chain
+from operator import add, mul
 
 from .function_view import FunctionView
 from .inner_loops import bodies, hot_body
-from .nodes import UNKNOWN_TRIP, Loop, Node
+from .nodes import Loop, Node
 from .op_classes import LATENCY
-from .types import TypeInfo
 
 FEATURES: dict[str, tuple[str, str]] = {
     "liveness.max_live": ("most values live at once, memrefs apart", "values"),
@@ -106,7 +106,7 @@ def liveness(view: FunctionView) -> dict[str, float]:
     out["liveness.hot_index"] = float(counts["index"])
     out["liveness.hot_branches"] = float(hot.branches)
     out["liveness.hot_selects"] = float(counts["select"] + counts["fcmp"] + counts["icmp"])
-    total_latency = sum(LATENCY.get(x.cls, 0.0) for x in hot.nodes)
+    total_latency = sum([LATENCY.get(x.cls, 0.0) for x in hot.nodes])
     out["liveness.hot_ilp"] = total_latency / hot.chain if hot.chain else 0.0
     depth = hot.loop.depth if hot.loop is not None else 0
     out["liveness.address_registers"] = float(hot.groups + depth + hot.roots)
@@ -155,26 +155,28 @@ def _pressure(view: FunctionView, out: dict[str, float], hot: Loop | None) -> No
             end_of[v] = loop.last
     first_use: dict[int, int] = {}
     used_inside: set[int] = set()
-    live_in: dict[int, set[int]] = {}
+    live_in: dict[Loop | None, set[int]] = {}
     for node in nodes:
         at = node.index + 1
         here = node.loop
         for v in node.operands:
-            if v not in start_of:
-                continue
+            home = home_of.get(v, here)
             end = at
-            home = home_of[v]
-            if here is not home:
+            if home is here:
+                if v not in start_of:
+                    continue
+            else:
+                if here in live_in and v in live_in[here]:
+                    continue  # lives to the same end
                 used_inside.add(v)
-                outer: Loop | None = here
+                outer = here
                 while outer is not None and outer is not home:
                     if outer.last > end:
                         end = outer.last
-                    inside = live_in.get(id(outer))
-                    if inside is None:
-                        live_in[id(outer)] = {v}
+                    if outer in live_in:
+                        live_in[outer].add(v)
                     else:
-                        inside.add(v)
+                        live_in[outer] = {v}
                     outer = outer.parent
             known = end_of.get(v)
             if known is None:
@@ -188,35 +190,36 @@ def _pressure(view: FunctionView, out: dict[str, float], hot: Loop | None) -> No
     deltas = {k: [0] * (n + 2) for k in ("scalar", "float", "vector")}
     distances = []
     for v, end in end_of.items():
-        kind, amount = _register(view, v)
+        kind, amount = view.type_of(v).registers
         if not kind or (v in constants and v not in constants_used):
             continue
         start = start_of[v]
         delta = deltas[kind]
-        delta[min(start, n)] += amount
-        delta[min(end, n + 1)] -= amount
+        delta[start] += amount
+        delta[end] -= amount
         distances.append(end - start)
         if kind != "scalar":
             begin = max(start, first_use[v]) if v in loaded else start
             if begin == end and uses[v] == 1:  # folds into its only use
                 continue
-            sunk[min(begin, n)] += amount
-            sunk[min(end, n + 1)] -= amount
+            sunk[begin] += amount
+            sunk[end] -= amount
     carried_float = 0
     for loop in view.loops:
-        carried_float += sum(_register(view, a)[0] in ("float", "vector") for a, _ in loop.carried)
+        carried_float += sum(view.type_of(a).registers[0] in ("float", "vector") for a, _ in loop.carried)
     curves = {k: list(accumulate(d)) for k, d in deltas.items()}
     scalar, floats, vectors = curves["scalar"], curves["float"], curves["vector"]
-    registers = [f + v for f, v in zip(floats, vectors, strict=True)]
-    both = [s + r for s, r in zip(scalar, registers, strict=True)]
+    registers = list(map(add, floats, vectors))
+    both = list(map(add, scalar, registers))
     sunk_curve = list(accumulate(sunk))
     out["liveness.sunk_live_float"] = float(max(sunk_curve))
     out["liveness.max_live"] = float(max(both))
     out["liveness.max_live_scalar"] = float(max(scalar))
     out["liveness.max_live_float"] = float(max(floats))
     out["liveness.max_live_vector"] = float(max(vectors))
-    weight = sum(node.execs for node in nodes)
-    out["liveness.mean_live"] = sum(node.execs * both[node.index] for node in nodes) / weight if weight else 0.0
+    execs = [node.execs for node in nodes]
+    weight = sum(execs)
+    out["liveness.mean_live"] = sum(map(mul, execs, both)) / weight if weight else 0.0
     for loop in view.loops:
         if not loop.children and loop.last > loop.first:
             most = max(both[loop.first : loop.last + 1])
@@ -229,39 +232,16 @@ def _pressure(view: FunctionView, out: dict[str, float], hot: Loop | None) -> No
                 out["liveness.hot_live"], out["liveness.hot_live_float"] = float(most), float(inside_float)
     if hot is None:
         out["liveness.hot_live"], out["liveness.hot_live_float"] = float(max(both)), float(max(registers))
-    countable = {v for v in used_inside if v not in constants and _register(view, v)[0]}
+    countable = {v for v in used_inside if v not in constants and view.type_of(v).registers[0]}
     counted = {key: len(values & countable) for key, values in live_in.items()}
     out["liveness.live_in_max"] = float(max(counted.values(), default=0))
-    out["liveness.hot_live_in"] = float(counted.get(id(hot), 0)) if hot is not None else 0.0
+    out["liveness.hot_live_in"] = float(counted.get(hot, 0)) if hot is not None else 0.0
     out["liveness.over_16"] = max(0.0, float(max(registers)) - 16.0)
     out["liveness.carried_float"] = float(carried_float)
     out["liveness.constants_in_loops"] = float(len(constants_used))
     out["liveness.uses_max"] = float(max(uses.values(), default=0))
     out["liveness.distance_max"] = float(max(distances, default=0))
     out["liveness.distance_mean"] = sum(distances) / len(distances) if distances else 0.0
-
-
-_NO_REGISTER = ("", 0)
-
-
-def _register(view: FunctionView, v: int) -> tuple[str, int]:
-    """(register class, registers) of a value; ("", 0) for memrefs, tensors and values of unknown type."""
-    known: dict[int, tuple[str, int]] = view.memo.setdefault("registers", {})
-    found = known.get(v)
-    if found is None:
-        found = known[v] = _register_of(view.type_of(v))
-    return found
-
-
-def _register_of(info: TypeInfo) -> tuple[str, int]:
-    if info.kind == "vector":
-        lanes = 1
-        for d in info.shape or ():
-            lanes *= d or UNKNOWN_TRIP
-        return "vector", max(1, -(-lanes * (info.element_bits or 32) // 256))
-    if info.kind != "scalar":
-        return _NO_REGISTER
-    return ("float", 1) if info.element[:1] in ("f", "b") else ("scalar", 1)
 
 
 def _blocks(view: FunctionView, out: dict[str, float]) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+
+UNKNOWN_SIZE = 16
+"""Stands for a dynamic size where a number is needed."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,16 @@ class TypeInfo:
     """Of a memref, as written ("" for the default one)."""
     scalable: bool
     """A vector with a scalable dimension."""
+
+    @cached_property
+    def registers(self) -> tuple[str, int]:
+        """(class, how many) of the registers for a value: "scalar", "float", "vector" (of 256 bits), "" for none."""
+        if self.kind == "vector":
+            lanes = math.prod([size or UNKNOWN_SIZE for size in self.shape or ()])
+            return "vector", max(1, -(-lanes * (self.element_bits or 32) // 256))
+        if self.kind != "scalar":
+            return "", 0
+        return ("float", 1) if self.element[:1] in ("f", "b") else ("scalar", 1)
 
     @property
     def shaped(self) -> bool:
