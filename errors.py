@@ -27,16 +27,19 @@ class ReadError(IrgaugeError):
     ) -> None:
         self.message, self.path, self.line, self.column = message, path, line, column
         self.source_line, self.hint = source_line, hint
-        where = f"{path}:{line}:{column}" if line else path
-        parts = [f"{where}: {message}"]
-        if source_line:
-            shown = source_line if len(source_line) <= 160 else source_line[:157] + "..."
+        super().__init__(message)  # what a copy from another process is made of
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}:{self.column}" if self.line else self.path
+        parts = [f"{where}: {self.message}"]
+        if self.source_line:
+            shown = self.source_line if len(self.source_line) <= 160 else self.source_line[:157] + "..."
             parts.append(f"  {shown}")
-            if 0 < column <= len(shown):
-                parts.append("  " + " " * (column - 1) + "^")
-        if hint:
-            parts.append(hint)
-        super().__init__("\n".join(parts))
+            if 0 < self.column <= len(shown):
+                parts.append("  " + " " * (self.column - 1) + "^")
+        if self.hint:
+            parts.append(self.hint)
+        return "\n".join(parts)
 
     def one_line(self) -> str:
         """Everything but the caret on one line: `path:line:col: message; at: source line; hint`."""

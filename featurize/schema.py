@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -34,21 +35,30 @@ class Schema:
         Operations whose name is not in the schema are added up in `ops.unknown`.
         """
         values = np.fromiter((features.get(name, 0.0) for name in self.names), np.float64, len(self.names))
-        if "ops.unknown" in self._positions:
-            values[self._positions["ops.unknown"]] = sum(self.unseen_ops(features).values())
+        if "ops.unknown" in self.positions:
+            values[self.positions["ops.unknown"]] = sum(self.unseen_ops(features).values())
         return values
+
+    def nonzero(self, features: Mapping[str, float]) -> dict[int, float]:
+        """Position -> value of what is not 0 in `vector(features)`, positions ascending."""
+        positions = self.positions
+        found = {positions[k]: float(v) for k, v in features.items() if v != 0 and k in positions}
+        if "ops.unknown" in positions:
+            found.pop(positions["ops.unknown"], None)
+            unseen = sum(self.unseen_ops(features).values())
+            if unseen:
+                found[positions["ops.unknown"]] = float(unseen)
+        return dict(sorted(found.items()))
 
     def unseen_ops(self, features: Mapping[str, float]) -> dict[str, float]:
         """Counts of the operations whose name the schema does not hold, by op name."""
-        known = self._positions
+        known = self.positions
         return {k[4:]: v for k, v in features.items() if k.startswith("ops.") and k not in known and is_op_name(k)}
 
-    @property
-    def _positions(self) -> dict[str, int]:
-        known = _POSITIONS.get(self.names)
-        if known is None:
-            known = _POSITIONS[self.names] = {name: i for i, name in enumerate(self.names)}
-        return known
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Name -> column."""
+        return {name: i for i, name in enumerate(self.names)}
 
     def check(self, version: int, digest: str) -> None:
         """SchemaError unless a model's schema is this one."""
@@ -57,9 +67,6 @@ class Schema:
                 f"the model's features are schema {version}/{digest}, the extractor's are {self.version}/{self.hash}. "
                 "Train again, or use the irgauge version that made the model."
             )
-
-
-_POSITIONS: dict[tuple[str, ...], dict[str, int]] = {}
 
 
 def is_op_name(feature: str) -> bool:

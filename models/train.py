@@ -15,9 +15,10 @@ import numpy as np
 
 from ..data.targets import Target, targets_of
 from ..errors import IrgaugeError
-from ..featurize.featurizer import Featurizer, features_of, main_features
+from ..featurize.featurizer import features_of, main_features
 from ..featurize.reader import read
 from ..featurize.schema import SCHEMA_VERSION, Schema, is_op_name
+from ..featurize.transformer import Featurizer
 from .artifact import library_versions
 from .candidates import Settings
 from .learn import Learned, learn_target

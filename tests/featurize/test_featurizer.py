@@ -1,17 +1,17 @@
 from __future__ import annotations
 
-import pickle
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from irgauge.errors import ReadError, SchemaError
-from irgauge.featurize import Featurizer, features_of, main_features, read
+from irgauge.errors import ReadError, UsageError
+from irgauge.featurize import features_of, main_features, read
+from irgauge.featurize.describe import GROUPS
+from irgauge.featurize.featurizer import GROUP_NAMES, features_or_error
 
-GOLDEN = [p.read_text() for p in sorted((Path(__file__).parent / "golden").glob("*.mlir"))]
+MATMUL = (Path(__file__).parent / "golden" / "matmul.mlir").read_text()
 TWO = """func.func @small(%A: memref<4xf32>, %x: f32) { affine.store %x, %A[0] : memref<4xf32> return }
 func.func private @declared(f32)
 func.func @kernel(%A: memref<4xf32>, %x: f32) { affine.for %i = 0 to 4 { affine.store %x, %A[%i] : memref<4xf32> } return }"""  # noqa: E501
@@ -33,71 +33,52 @@ def test_two_functions_of_one_name_are_told_apart() -> None:
     assert list(features_of(text)) == ["f", "f#1"]
 
 
-def test_columns_are_fixed_first_then_sorted() -> None:
-    fitted = Featurizer(min_df=1).fit(GOLDEN)
-    names = list(fitted.get_feature_names_out())
-    learned = names[names.index("codegen.big.copies") :]
-    assert [n for n in learned if n.startswith("chain/")] == sorted(n for n in learned if n.startswith("chain/"))
-    assert Featurizer(min_df=1).fit(GOLDEN[::-1]).schema_ == fitted.schema_
+def test_groups_add_up_to_all_features() -> None:
+    whole = features_of(MATMUL)["kernel"]
+    parts = {name: features_of(MATMUL, [name])["kernel"] for name in GROUP_NAMES}
+    assert sum(map(len, parts.values())) == len(whole)
+    assert {k: v for part in parts.values() for k, v in part.items()} == whole
+    for name, part in parts.items():
+        assert set(GROUPS[name]) <= set(part)
+    assert features_of(MATMUL, ["work", "ops"])["kernel"] == parts["ops"] | parts["work"]
+    with pytest.raises(UsageError, match=r"unknown feature group 'speed'. Known: ops, "):
+        features_of(MATMUL, ["ops", "speed"])
 
 
-def test_rare_and_surplus_names_are_left_out() -> None:
-    everything = Featurizer(min_df=1, max_vocabulary=None).fit(GOLDEN)
-    frequent = Featurizer(min_df=3, max_vocabulary=None).fit(GOLDEN)
-    few = Featurizer(min_df=1, max_vocabulary=5).fit(GOLDEN)
-    fixed = set(Featurizer(min_df=1, max_vocabulary=0).fit(GOLDEN).schema_.names)
-    assert fixed < set(frequent.schema_.names) < set(everything.schema_.names)
-    assert len(few.schema_.names) == len(fixed) + 5
-
-
-def test_programs_texts_and_dicts_give_the_same_rows() -> None:
-    fitted = Featurizer(min_df=1).fit(GOLDEN)
-    expected = fitted.transform(GOLDEN)
-    np.testing.assert_array_equal(fitted.transform([read(t) for t in GOLDEN]), expected)
-    np.testing.assert_array_equal(fitted.transform([main_features(t) for t in GOLDEN]), expected)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(GOLDEN), expected)
-
-
-def test_parallel_extraction_gives_the_same_rows() -> None:
-    many = GOLDEN * 8
-    serial = Featurizer(min_df=2).fit_transform(many)
-    np.testing.assert_array_equal(Featurizer(min_df=2, n_jobs=2).fit_transform(many), serial)
-
-
-def test_unseen_operations_are_named() -> None:
-    fitted = Featurizer(min_df=1).fit(GOLDEN)
-    text = 'func.func @f() { "vendor.a"() : () -> ()\n"vendor.b"() : () -> ()\n"vendor.a"() : () -> ()\nreturn }'
-    assert fitted.unseen_ops(text) == {"vendor.a": 2, "vendor.b": 1}
-    row = dict(zip(fitted.get_feature_names_out(), fitted.transform([text])[0], strict=True))
-    assert row["ops.unknown"] == 3
-
-
-def test_scikit_learn_clones_and_pipes_it() -> None:
-    base = pytest.importorskip("sklearn.base")
-    linear = pytest.importorskip("sklearn.linear_model")
-    pipeline = pytest.importorskip("sklearn.pipeline")
-    copy = base.clone(Featurizer(min_df=3, n_jobs=1))
-    assert copy.get_params() == {"min_df": 3, "max_vocabulary": 1500, "n_jobs": 1}
-    pipe = pipeline.make_pipeline(copy, linear.Ridge())
-    assert pipe.fit(GOLDEN, np.arange(len(GOLDEN))).predict(GOLDEN).shape == (len(GOLDEN),)
-    assert base.clone(pipe).set_params(featurizer__min_df=1).get_params()["featurizer__min_df"] == 1
-
-
-def test_use_before_fit_and_bad_arguments_are_errors() -> None:
-    with pytest.raises(SchemaError, match="not fitted"):
-        Featurizer().transform(GOLDEN)
-    with pytest.raises(ValueError, match="at least 1"):
-        Featurizer(min_df=0).fit(GOLDEN)
-    with pytest.raises(ValueError, match="wrap it in a list"):
-        Featurizer().fit(GOLDEN[0])
-    with pytest.raises(ValueError, match="no parameter 'depth'"):
-        Featurizer().set_params(depth=2)
-    with pytest.raises(ReadError):
-        Featurizer(min_df=1).fit(["func.func @f( {"])
+def test_an_unreadable_program_says_which_one_it_is(tmp_path: Path) -> None:
+    (tmp_path / "bad.mlir").write_text("func.func @f( {")
+    for source, start in (
+        ("func.func @f( {", "<program 7>:1:15: "),
+        (tmp_path / "bad.mlir", f"{tmp_path / 'bad.mlir'}:1:15: "),
+        (tmp_path / "none.mlir", f"{tmp_path / 'none.mlir'}: cannot be read: "),
+        (None, "<program 7>: expected MLIR text, got None"),
+        (float("nan"), "<program 7>: expected MLIR text, got nan"),
+        ("examples/matmul.mlir", "<program 7>: 'examples' is not an operation here"),
+    ):
+        error = features_or_error(source, 7)
+        assert isinstance(error, ReadError)
+        assert str(error).startswith(start)
+    assert "pathlib.Path" in str(error)
+    assert features_or_error(read(MATMUL), 7) == main_features(MATMUL)
 
 
 def test_import_needs_no_learning_library() -> None:
-    heavy = ("sklearn", "pandas", "xgboost", "lightgbm", "shap")
+    heavy = ("sklearn", "pandas", "scipy", "xgboost", "lightgbm", "shap")
     code = f"import sys, irgauge.featurize; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+def test_without_scikit_learn_all_but_the_transformer_works() -> None:
+    code = f"""
+import sys
+sys.modules["sklearn"] = None
+import irgauge
+assert irgauge.load().predict({MATMUL!r})
+try:
+    irgauge.Featurizer
+except irgauge.ToolMissingError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "Featurizer needs scikit-learn. Install it with `pip install 'irgauge[train]'`."
