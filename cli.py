@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import glob
 import io
 import json
 import os
@@ -16,11 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import IrgaugeError, ReadError, UsageError
+from .featurize.featurizer import GROUP_NAMES
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from .featurize.program import Program
+    from .featurize.rows import FunctionRow
 
 ROOT = Path(__file__).parent
 LOG = Path("build/kernel.sqlite")
@@ -40,11 +43,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; never a traceback for bad input."""
     try:
         arguments = _parser().parse_args(argv)
-        arguments.run(arguments)
+        if isinstance(sys.stdout, io.TextIOWrapper):  # names may hold what the terminal's encoding lacks
+            sys.stdout.reconfigure(errors="backslashreplace")
+        code: int | None = arguments.run(arguments)
         sys.stdout.flush()
+        return code or 0
     except IrgaugeError as error:
-        message = error.one_line() if isinstance(error, ReadError) else " ".join(str(error).split())
-        print(message if isinstance(error, ReadError) else f"irgauge: {message}", file=sys.stderr)
+        _complain(error)
         return error.exit_code
     except ModuleNotFoundError as error:
         extra = _EXTRA_OF.get((error.name or "").partition(".")[0])
@@ -63,6 +68,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _complain(error: IrgaugeError) -> None:
+    """One line on stderr."""
+    if isinstance(error, ReadError):
+        print(error.one_line(), file=sys.stderr)
+    else:
+        print(f"irgauge: {' '.join(str(error).split())}", file=sys.stderr)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="irgauge", description="Predicts what MLIR will cost on real hardware, from the IR alone, and says why."
@@ -70,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(
-        name: str, run: Callable[[argparse.Namespace], None], text: str, under: Any = commands
+        name: str, run: Callable[[argparse.Namespace], int | None], text: str, under: Any = commands
     ) -> argparse.ArgumentParser:
         made: argparse.ArgumentParser = under.add_parser(name, help=text.replace("%", "%%"), description=text)
         made.set_defaults(run=run)
@@ -80,9 +93,22 @@ def _parser() -> argparse.ArgumentParser:
     _file(inspect)
     _format(inspect, "table", "json")
 
-    featurize = command("featurize", _featurize, "print the features of each function")
-    _file(featurize)
-    _format(featurize, "table", "json", "csv")
+    featurize = command("featurize", _featurize, "write the features of each function, a row for each")
+    featurize.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="MLIR text; a directory stands for the .mlir files below it, - for standard input",
+    )
+    featurize.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there instead of printing")
+    featurize.add_argument(
+        "--format",
+        choices=("table", "json", "csv", "parquet"),
+        help="default: by the ending of --output, else table (what is not 0, a line for each feature)",
+    )
+    featurize.add_argument("--groups", metavar="A,B", help=f"only these of {', '.join(GROUP_NAMES)}")
+    featurize.add_argument("--keep-going", action="store_true", help="leave out files that cannot be read; exit 1")
+    featurize.add_argument("--jobs", type=_positive, default=1, metavar="N", help="files read at once (default 1)")
 
     predict = command("predict", _predict, "predict every target of each function, with 90 % intervals")
     _file(predict)
@@ -240,6 +266,34 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=2, allow_nan=False, default=str)
 
 
+def _check_output(path: Path) -> None:
+    """IrgaugeError where a file of this name cannot be: found before the work, not after."""
+    if path.is_dir():
+        raise IrgaugeError(f"{path}: is a directory. Name a file in it.")
+    if not path.parent.is_dir():
+        raise IrgaugeError(f"{path}: there is no directory {path.parent} to write it to.")
+
+
+def _emit(data: bytes, output: Path | None) -> None:
+    """Print text, or write a file that appears whole or not at all."""
+    if output is None:
+        sys.stdout.write(data.decode())
+        return
+    try:
+        if output.is_relative_to("/dev") or (output.exists() and not output.is_file()):  # a device or a pipe
+            output.write_bytes(data)
+            return
+        output = output.resolve()  # a link stays one
+        partial = output.with_name(f".{output.name}.{os.getpid()}.partial")
+        try:
+            partial.write_bytes(data)
+            partial.replace(output)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as problem:
+        raise IrgaugeError(f"{output}: cannot be written: {problem.strerror or problem}") from None
+
+
 def _print_rows(rows: Sequence[Mapping[str, Any]], format: str) -> None:
     print({"table": _table, "csv": _csv, "json": _json}[format](rows))
 
@@ -264,22 +318,91 @@ def _inspect(arguments: argparse.Namespace) -> None:
     )
 
 
-def _featurize(arguments: argparse.Namespace) -> None:
-    from .featurize.featurizer import features_of
+def _featurize(arguments: argparse.Namespace) -> int:
+    from .featurize.featurizer import known_groups
 
-    functions = features_of(_read_code(arguments.file))
-    if arguments.format == "json":
-        path = _shown_path(arguments.file)
-        print(
-            _json(
-                [{"path": path, "function": name, "features": dict(sorted(f.items()))} for name, f in functions.items()]
-            )
-        )
-        return
-    rows = [{"function": n, "feature": k, "value": v} for n, f in functions.items() for k, v in sorted(f.items())]
-    if arguments.format == "table":
-        rows = [row for row in rows if row["value"]]
-    _print_rows(rows, arguments.format)
+    output: Path | None = arguments.output
+    format = arguments.format or (_format_of(output) if output is not None else "table")
+    if format == "parquet":
+        if output is None:
+            raise UsageError("Parquet is written to a file: give one with --output FILE.")
+        import pyarrow  # noqa: F401  # to know now, not after all files were read
+    if output is not None:
+        _check_output(output)
+    groups = known_groups(arguments.groups.split(",")) if arguments.groups else None
+    rows, errors = _function_rows(_files(arguments.files), groups, arguments.jobs)
+    for error in errors:
+        _complain(error)
+    if not errors or (arguments.keep_going and rows):
+        _emit(_rows_as(rows, format, groups), output)
+    return 1 if errors else 0
+
+
+def _format_of(output: Path) -> str:
+    known = {".json": "json", ".csv": "csv", ".parquet": "parquet"}
+    return known.get(output.suffix.lower(), "table")
+
+
+def _files(names: Sequence[str]) -> list[str]:
+    """Files by name, each once: those of a directory and of a pattern that the shell has left, in sorted order."""
+    found: list[str] = []
+    for name in names:
+        if os.path.isdir(name):
+            inside = sorted(str(path) for path in Path(name).rglob("*.mlir") if path.is_file())
+            if not inside:
+                raise IrgaugeError(
+                    f"{name}: no .mlir file in this directory. Name the files if they end in another way."
+                )
+            found += inside
+        elif glob.has_magic(name) and not os.path.exists(name):
+            matches = sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
+            if not matches:
+                raise IrgaugeError(f"{name}: no file has a name like this.")
+            found += matches
+        else:
+            found.append(name)
+    return list(dict.fromkeys(found))
+
+
+def _function_rows(
+    names: Sequence[str], groups: Sequence[str] | None, jobs: int
+) -> tuple[list[FunctionRow], list[IrgaugeError]]:
+    """The rows of the files that can be read, and the errors of the others, in order."""
+    if jobs > 1 and len(names) > 1:
+        from joblib import Parallel, delayed
+
+        there = iter(Parallel(n_jobs=jobs)(delayed(_rows_or_error)(name, groups) for name in names if name != "-"))
+        done = [_rows_or_error(name, groups) if name == "-" else next(there) for name in names]
+    else:
+        done = [_rows_or_error(name, groups) for name in names]
+    rows = [row for found in done if not isinstance(found, IrgaugeError) for row in found]
+    return rows, [error for error in done if isinstance(error, IrgaugeError)]
+
+
+def _rows_or_error(name: str, groups: Sequence[str] | None) -> list[FunctionRow] | IrgaugeError:
+    from .featurize.rows import rows_of
+
+    try:
+        return rows_of(_read_code(name), groups)
+    except IrgaugeError as error:
+        return error
+
+
+def _rows_as(rows: Sequence[FunctionRow], format: str, groups: Sequence[str] | None) -> bytes:
+    from .featurize.rows import to_csv, to_json, to_parquet
+
+    if format == "parquet":
+        return to_parquet(rows, groups)
+    if format == "table":
+        several = len({row.path for row in rows}) > 1
+        lines = [
+            {**({"path": row.path} if several else {}), "function": row.function, "feature": name, "value": value}
+            for row in rows
+            for name, value in sorted(row.features.items())
+            if value
+        ]
+        return f"{_table(lines)}\n".encode()
+    return (to_csv(rows, groups) if format == "csv" else to_json(rows) + "\n").encode()
 
 
 def _predict(arguments: argparse.Namespace) -> None:

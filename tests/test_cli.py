@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from irgauge.cli import main
 from irgauge.data.targets import targets_of
+from irgauge.featurize.describe import FIXED, GROUPS
 
 MATMUL = Path(__file__).parent.parent / "examples" / "matmul.mlir"
 
@@ -39,13 +41,166 @@ def test_inspect_counts_the_written_operations(capsys: pytest.CaptureFixture[str
     assert (facts["max_loop_depth"], facts["num_functions"]) == (3, 1)
 
 
-def test_featurize_forms_agree(capsys: pytest.CaptureFixture[str]) -> None:
-    (function,) = _json(capsys, "featurize", str(MATMUL))  # type: ignore[misc]
-    assert function["function"] == "matmul"
-    assert function["features"]["work.flops"] == 2 * 96 * 112 * 128
-    _, out, _ = _run(capsys, "featurize", str(MATMUL), "--format", "csv")
-    rows = {row["feature"]: float(row["value"]) for row in csv.DictReader(io.StringIO(out))}
-    assert rows == function["features"]
+SEVERAL = sorted(str(p) for p in (Path(__file__).parent / "featurize" / "golden").glob("*.mlir"))
+
+
+def _as_csv(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_featurize_forms_agree(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A row for each function, the same in every form, printed or written."""
+    functions = _json(capsys, "featurize", str(MATMUL), *SEVERAL)
+    assert isinstance(functions, list)
+    assert [f["path"] for f in functions] == [str(MATMUL), *SEVERAL]
+    assert functions[0]["function"] == "matmul"
+    assert functions[0]["features"]["work.flops"] == 2 * 96 * 112 * 128
+    code, out, err = _run(capsys, "featurize", str(MATMUL), *SEVERAL, "--format", "csv")
+    assert (code, err) == (0, "")
+    header = out.partition("\n")[0].split(",")
+    fixed = len(FIXED) + 2
+    assert header[:fixed] == ["path", "function", *FIXED]
+    assert header[fixed:] == sorted(header[fixed:])
+    assert len(header) > fixed
+    for row, function in zip(_as_csv(out), functions, strict=True):
+        assert (row.pop("path"), row.pop("function")) == (function["path"], function["function"])
+        assert {k: float(v) for k, v in row.items()} == {**dict.fromkeys(row, 0.0), **function["features"]}
+    table = tmp_path / "features.parquet"
+    assert _run(capsys, "featurize", str(MATMUL), *SEVERAL, "-o", str(table)) == (0, "", "")
+    parquet = pytest.importorskip("pyarrow.parquet").read_table(table)
+    assert parquet.column_names == header
+    assert parquet.schema.metadata == {b"irgauge.schema_version": b"1"}
+    assert [{k: str(v) for k, v in row.items()} for row in parquet.to_pylist()] == _as_csv(out)
+
+
+def test_featurize_table_shows_what_is_not_zero(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = _run(capsys, "featurize", str(MATMUL))
+    assert code == 0
+    lines = {line.split()[1]: line.split()[2] for line in out.splitlines()[1:]}
+    assert lines["work.flops"] == "2,752,512"
+    assert "loops.while" not in lines
+    code, out, _ = _run(capsys, "featurize", *SEVERAL[:2])
+    assert out.splitlines()[0].split() == ["path", "function", "feature", "value"]
+    assert {line.split()[0] for line in out.splitlines()[1:]} == set(SEVERAL[:2])
+
+
+def test_featurize_processes_change_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    one = _run(capsys, "featurize", *SEVERAL, "--format", "csv")
+    assert one[0] == 0
+    assert _run(capsys, "featurize", *SEVERAL, "--format", "csv", "--jobs", "2") == one
+
+
+def test_featurize_reads_standard_input_among_files() -> None:
+    command = [sys.executable, "-m", "irgauge", "featurize", SEVERAL[0], "-", SEVERAL[1], "--format", "csv"]
+    done = subprocess.run([*command, "--jobs", "2"], input=MATMUL.read_bytes(), capture_output=True, check=True)
+    rows = _as_csv(done.stdout.decode())
+    assert [row["path"] for row in rows] == [SEVERAL[0], "<stdin>", SEVERAL[1]]
+    assert float(rows[1]["work.flops"]) == 2 * 96 * 112 * 128
+
+
+def test_featurize_takes_directories_and_patterns(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for name in ("b.mlir", "deep/a.mlir", "c.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"func.func @{path.stem}() {{ return }}")
+    for names, functions in (
+        ([tmp_path], ["b", "a"]),
+        ([tmp_path / "*"], ["b", "c"]),
+        ([tmp_path / "**" / "*.mlir", tmp_path / "b.mlir"], ["b", "a"]),
+    ):
+        found = _json(capsys, "featurize", *map(str, names))
+        assert isinstance(found, list)
+        assert [f["function"] for f in found] == functions
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "[x].mlir").write_text("func.func @brackets() { return }")
+    assert _json(capsys, "featurize", str(tmp_path / "[x].mlir"))[0]["function"] == "brackets"  # type: ignore[index]
+    for name, message in (("empty", "no .mlir file in this directory"), ("*.py", "no file has a name like this")):
+        code, out, err = _run(capsys, "featurize", str(tmp_path / name))
+        assert (code, out) == (1, "")
+        assert err.startswith(f"irgauge: {tmp_path / name}: {message}")
+        assert err.count("\n") == 1
+
+
+def test_featurize_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    (whole,) = _json(capsys, "featurize", str(MATMUL))  # type: ignore[misc]
+    (some,) = _json(capsys, "featurize", str(MATMUL), "--groups", "work,ops")  # type: ignore[misc]
+    assert some["features"] == {k: v for k, v in whole["features"].items() if k.startswith(("work.", "ops."))}
+    _, out, _ = _run(capsys, "featurize", str(MATMUL), "--groups", "work,ops", "--format", "csv")
+    header = out.partition("\n")[0].split(",")
+    assert header[2 : 2 + len(GROUPS["ops"])] == list(GROUPS["ops"])
+    assert set(header[2:]) == set(some["features"])
+    code, out, err = _run(capsys, "featurize", str(MATMUL), "--groups", "speed")
+    assert (code, out) == (2, "")
+    assert "unknown feature group 'speed'. Known: ops, ngrams, " in err
+
+
+def test_featurize_writes_all_or_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "bad.mlir").write_text("func.func @f( {")
+    (tmp_path / "empty.mlir").write_text("")
+    output = tmp_path / "features.csv"
+    output.write_text("as it was")
+    inputs = [str(tmp_path / "bad.mlir"), str(MATMUL), str(tmp_path / "empty.mlir")]
+    for jobs in ("1", "2"):
+        code, out, err = _run(capsys, "featurize", *inputs, "-o", str(output), "--jobs", jobs)
+        assert (code, out) == (1, "")
+        first, second = err.splitlines()
+        assert first.startswith(f"{inputs[0]}:1:15: ")
+        assert second.startswith(f"irgauge: {inputs[2]}: no function in it")
+        assert output.read_text() == "as it was"
+        assert _run(capsys, "featurize", *inputs, "--jobs", jobs) == (1, "", err)
+    code, out, err = _run(capsys, "featurize", *inputs, "-o", str(output), "--keep-going")
+    assert (code, out) == (1, "")
+    assert err.splitlines() == [first, second]
+    assert [row["path"] for row in _as_csv(output.read_text())] == [str(MATMUL)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.mlir", "empty.mlir", "features.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--format", "parquet"), 2, "Parquet is written to a file"),
+        (("-o", "{tmp}"), 1, "is a directory"),
+        (("-o", "{tmp}/none/features.csv"), 1, "there is no directory"),
+    ],
+)
+def test_featurize_refuses_an_output_before_it_reads(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    got, out, err = _run(capsys, "featurize", "none.mlir", *(a.replace("{tmp}", str(tmp_path)) for a in arguments))
+    assert (got, out) == (code, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_featurize_keeps_links_and_devices(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "link.json").symlink_to(tmp_path / "there.json")
+    assert _run(capsys, "featurize", str(MATMUL), "-o", str(tmp_path / "link.json")) == (0, "", "")
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "there.json").read_text())[0]["function"] == "matmul"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
+    assert _run(capsys, "featurize", str(MATMUL), "--format", "json", "-o", str(pipe)) == (0, "", "")
+    assert json.loads(reader.communicate()[0])[0]["function"] == "matmul"
+    assert pipe.is_fifo()
+
+
+def test_names_that_are_not_utf_8_are_printed(tmp_path: Path) -> None:
+    (tmp_path / "odd.mlir").write_bytes(b'func.func @"a\xffb" () { return }\nfunc.func @"\xc3\xa9,"() { return }')
+    for format in ("table", "csv", "json", "parquet"):
+        output = tmp_path / f"features.{format}"
+        command = [sys.executable, "-m", "irgauge", "featurize", str(tmp_path / "odd.mlir"), "--format", format]
+        done = subprocess.run(
+            [*command, *(["-o", str(output)] if format == "parquet" else [])],
+            capture_output=True,
+            env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        if format == "parquet":
+            table = pytest.importorskip("pyarrow.parquet").read_table(output)
+            assert table["function"].to_pylist() == ["a\\udcffb", "é,"]
+        else:
+            assert b"udcffb" in done.stdout
 
 
 def test_predict_prints_every_target_with_unit_and_interval(capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,9 +343,14 @@ def test_a_model_that_is_none_gives_one_line(capsys: pytest.CaptureFixture[str],
     assert err.count("\n") == 1
 
 
-def test_a_missing_extra_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    code, out, err = _run(capsys, "evaluate")
+@pytest.mark.parametrize(
+    ("module", "command"), [("pandas", ("evaluate",)), ("pyarrow", ("featurize", "none.mlir", "-o", "none.parquet"))]
+)
+def test_a_missing_extra_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, module: str, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    code, out, err = _run(capsys, *command)
     assert (code, out) == (1, "")
     assert "irgauge[train]" in err
     assert err.count("\n") == 1
