@@ -10,9 +10,11 @@ import csv
 import glob
 import io
 import json
+import math
 import os
+import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,8 +91,11 @@ def _parser() -> argparse.ArgumentParser:
         made.set_defaults(run=run)
         return made
 
-    inspect = command("inspect", _inspect, "count what a file holds: operations, loops, shapes")
+    inspect = command(
+        "inspect", _inspect, "draw the loops of each function, and count work, memory, operations, shapes"
+    )
     _file(inspect)
+    inspect.add_argument("--all", action="store_true", help="draw every function and loop, however many")
     _format(inspect, "table", "json")
 
     featurize = command("featurize", _featurize, "write the features of each function, a row for each")
@@ -233,6 +238,8 @@ def _number(value: float) -> str:
     """Whole numbers in full, others with four significant digits."""
     if value != value:
         return "-"
+    if value == math.inf:
+        return ">1e308"
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
@@ -304,18 +311,78 @@ def _print_rows(rows: Sequence[Mapping[str, Any]], format: str) -> None:
 def _inspect(arguments: argparse.Namespace) -> None:
     from .featurize.inspect import facts
 
-    found = facts(_read(arguments.file))
+    program = _read(arguments.file)
+    found: dict[str, Any] = facts(program)
     if arguments.format == "json":
         print(_json(found))
         return
-    counts = found.pop("op_counts")
-    found.pop("implied_ops", None)
-    assert isinstance(counts, dict)
-    print(_table([{"fact": name, "value": "-" if value is None else _number(value)} for name, value in found.items()]))  # type: ignore[arg-type]  # the rest are numbers
-    print()
-    print(
-        _table([{"operation": name, "count": n} for name, n in sorted(counts.items(), key=lambda kv: (-kv[1], kv[0]))])
-    )
+    for text in _described(program, found, arguments.all):
+        print(_to_terminal(text))
+
+
+def _described(program: Program, found: dict[str, Any], everything: bool) -> Iterator[str]:
+    """What `inspect` tells a person, part by part; `found` are the program's facts."""
+    from .featurize.featurizer import functions_of
+    from .featurize.loop_tree import ASCII, BOXES, LEGEND
+    from .featurize.overview import LIVE, MEMORY, WORK, overviews
+    from .featurize.rows import printable
+
+    counts, depth = found.pop("op_counts"), found["max_loop_depth"]
+    implied = sum(found.pop("implied_ops").values())
+    glyphs = BOXES if _prints("".join(vars(BOXES).values())) else ASCII
+    shown = []
+    loops = f", loops up to {depth:,} deep" if depth else ""
+    more = f" ({implied:,} more implied by the syntax)" if implied else ""
+    yield f"{printable(program.path)}: {_counted(found['num_ops'], 'operation')}{more}{loops}"
+    for function in overviews(program, glyphs, everything=everything):
+        shown.append(function)
+        yield "\n" + printable("\n".join([function.heading, *function.tree]))
+    if shown:
+        left = len(functions_of(program)) - len(shown)
+        if left:
+            yield f"\n{glyphs.ellipsis} {_counted(left, 'more function')} not shown (--all shows all)"
+        drawn = "\n".join(line for function in shown for line in function.tree)
+        legend = [f"{mark}: {text}" for mark, text in LEGEND.items() if f"{mark}" in drawn]
+        if legend:
+            yield f"\n{'; '.join(legend)}"
+        for title, columns in (
+            ("Work in one call", WORK),
+            ("Memory: distinct bytes, 64-byte lines, lines fetched into 32 KiB L1 and 1 MiB last level", MEMORY),
+            ("Most values live at once", LIVE),
+        ):
+            rows = [
+                {"function": printable(function.name), **{c: function.features[f] for c, f in columns.items()}}
+                for function in shown
+            ]
+            yield f"\n{title}\n{_table(rows)}"
+    if counts:
+        ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        yield f"\nOperations\n{_table([{'operation': name, 'count': n} for name, n in ordered])}"
+    rows = [{"fact": name, "value": "-" if value is None else _number(value)} for name, value in found.items()]
+    yield f"\nRegions, values, shapes\n{_table(rows)}"
+
+
+def _counted(n: int, word: str) -> str:
+    return f"{n:,} {word}{'' if n == 1 else 's'}"
+
+
+def _prints(text: str) -> bool:
+    """Whether standard output's encoding has these characters."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _to_terminal(text: str) -> str:
+    """Each line cut to the width of the terminal; whole where the output is not one."""
+    if not sys.stdout.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    end = "…" if _prints("…") else "..."
+    lines = (line if len(line) <= width else line[: width - len(end)] + end for line in text.split("\n"))
+    return "\n".join(lines)
 
 
 def _featurize(arguments: argparse.Namespace) -> int:

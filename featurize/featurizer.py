@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any
 
-from ..errors import ReadError, UsageError
+from ..errors import ReadError, SchemaError, UsageError
 from .access import access
 from .codegen import codegen
 from .function_view import FunctionView
@@ -127,3 +128,10 @@ def features_or_error(source: Any, position: int) -> Mapping[str, float] | ReadE
             hint = "A file's name is given as a pathlib.Path."
             return ReadError(error.message, path=path, source_line=source, hint=hint)
         return error
+
+
+def check_finite(features: Mapping[str, float], where: str) -> None:
+    """SchemaError, which names the feature, where one is not finite: the counts of an astronomic loop nest."""
+    if not all(map(math.isfinite, features.values())):
+        name = next(name for name, value in features.items() if not math.isfinite(value))
+        raise SchemaError(f"{where}: feature {name!r} is not a finite number.")

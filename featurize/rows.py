@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .describe import GROUPS
-from .featurizer import features_of, known_groups
+from .featurizer import check_finite, features_of, known_groups
 from .program import Program
 from .schema import SCHEMA_VERSION
 
@@ -29,9 +29,21 @@ class FunctionRow:
 
 
 def rows_of(program: Program, groups: Iterable[str] | None = None) -> list[FunctionRow]:
-    """A row for each function with a body, in order. UsageError for a group that does not exist."""
+    """A row for each function with a body, in order.
+
+    Raises
+    ------
+    UsageError
+        A group does not exist.
+    SchemaError
+        A feature is not finite.
+    """
+    rows = []
     path = printable(program.path)
-    return [FunctionRow(path, printable(name), found) for name, found in features_of(program, groups).items()]
+    for name, features in features_of(program, groups).items():
+        check_finite(features, f"{path}: @{name}")
+        rows.append(FunctionRow(path, printable(name), features))
+    return rows
 
 
 def printable(text: str) -> str:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ReadError, SchemaError, ToolMissingError
+from ..errors import ReadError, ToolMissingError
 from .describe import FIXED
-from .featurizer import features_or_error, main_features
+from .featurizer import check_finite, features_or_error, main_features
 from .program import Program
 from .schema import Schema
 
@@ -103,6 +103,8 @@ class Featurizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
             A parameter is out of range, there are no programs, or `X` is not a column of programs.
         ReadError
             A program cannot be read; the message has its position in `X`, from 0, or its path.
+        SchemaError
+            A feature is not finite; the message has the position.
         """
         self._check_parameters()
         return self._fit(self._extract(X))
@@ -159,6 +161,7 @@ class Featurizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
             row = found[i] if i in found else features_or_error(source, i)
             if isinstance(row, ReadError):
                 raise row
+            check_finite(row, f"<program {i}>")
             rows.append(row)
         return rows
 
@@ -180,11 +183,10 @@ class Featurizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
     def _rows(self, rows: Sequence[Mapping[str, float]]) -> Any:
         schema = self.schema_
         if self.sparse_output:
-            return _csr([schema.nonzero(row) for row in rows], len(schema.names), schema)
+            return _csr([schema.nonzero(row) for row in rows], len(schema.names))
         matrix = np.empty((len(rows), len(schema.names)))
         for i, row in enumerate(rows):
             matrix[i] = schema.vector(row)
-        _check_finite(matrix, schema)
         return matrix
 
 
@@ -214,16 +216,7 @@ def _portable(source: Any) -> Any:
     return source if isinstance(source, str | bytes | os.PathLike | Real | None) else str(source)
 
 
-def _check_finite(values: npt.NDArray[np.float64], schema: Schema, columns: Any = None) -> None:
-    finite = np.isfinite(values)
-    if finite.all():
-        return
-    column = int(np.argwhere(~finite)[0][-1])
-    name = schema.names[column if columns is None else int(columns[column])]
-    raise SchemaError(f"feature {name!r} is not a finite number.")
-
-
-def _csr(rows: Sequence[Mapping[int, float]], width: int, schema: Schema) -> Any:
+def _csr(rows: Sequence[Mapping[int, float]], width: int) -> Any:
     from scipy.sparse import csr_array, csr_matrix
     from sklearn import get_config
 
@@ -231,6 +224,5 @@ def _csr(rows: Sequence[Mapping[int, float]], width: int, schema: Schema) -> Any
     counts = [len(row) for row in rows]
     columns = np.fromiter((column for row in rows for column in row), np.int32, sum(counts))
     values = np.fromiter((value for row in rows for value in row.values()), np.float64, sum(counts))
-    _check_finite(values, schema, columns)
     starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     return made((values, columns, starts), shape=(len(rows), width))

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from irgauge.data.targets import targets_of
 from irgauge.featurize.describe import FIXED, GROUPS
 
 MATMUL = Path(__file__).parent.parent / "examples" / "matmul.mlir"
+SEVERAL = sorted(str(p) for p in (Path(__file__).parent / "featurize" / "golden").glob("*.mlir"))
 
 
 def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -41,7 +43,87 @@ def test_inspect_counts_the_written_operations(capsys: pytest.CaptureFixture[str
     assert (facts["max_loop_depth"], facts["num_functions"]) == (3, 1)
 
 
-SEVERAL = sorted(str(p) for p in (Path(__file__).parent / "featurize" / "golden").glob("*.mlir"))
+def test_inspect_draws_the_loops_and_counts_work_and_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = _run(capsys, "inspect", str(MATMUL))
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == f"{MATMUL}: 11 operations (4 more implied by the syntax), loops up to 3 deep"
+    assert lines[2] == "@matmul(%A: memref<96x128xf32>, %B: memref<128x112xf32>, %C: memref<96x112xf32>)"
+    assert lines[5] == "      └─ affine.for %k: 128 iterations, 1,376,256 in all, reduces in memory"
+    assert "\x1b" not in out
+    tables = {part.partition("\n")[0]: part.splitlines()[1:] for part in out.split("\n\n")}
+    work = dict(zip(*(re.split(r"  +", line) for line in tables["Work in one call"]), strict=True))
+    assert (work["function"], work["flop"], work["bytes moved"]) == ("matmul", "2,752,512", "22,020,096")
+    title = next(title for title in tables if title.startswith("Memory"))
+    memory = dict(zip(*(re.split(r"  +", line) for line in tables[title]), strict=True))
+    assert memory["argument bytes"] == memory["bytes touched"] == f"{4 * (96 * 128 + 128 * 112 + 96 * 112):,}"
+    assert tables["Most values live at once"][1].split()[0] == "matmul"
+    assert tables["Operations"][1].split() == ["affine.for", "3"]
+    assert ["static_elements_max", "14,336"] in [line.split() for line in tables["Regions, values, shapes"]]
+
+
+def test_inspect_text_and_json_have_the_same_facts(capsys: pytest.CaptureFixture[str]) -> None:
+    facts = _json(capsys, "inspect", SEVERAL[0])
+    assert isinstance(facts, dict)
+    assert set(facts) == {
+        "num_ops", "op_counts", "implied_ops", "max_loop_depth", "num_functions", "max_region_depth", "num_blocks",
+        "num_block_args", "num_results", "num_operands", "num_successors", "shaped_values", "static_elements_max",
+        "static_elements_total", "dynamic_values", "dynamic_dims", "unranked_values", "scalable_values",
+    }  # fmt: skip
+    _, out, _ = _run(capsys, "inspect", SEVERAL[0])
+    printed = {line.split()[0]: line.split()[1] for line in out.splitlines() if len(line.split()) == 2}
+    for name, value in facts.items():
+        if isinstance(value, int):
+            assert printed[name] == f"{value:,}"
+
+
+@pytest.mark.parametrize("text", ["", "module {}", "// nothing\n"])
+def test_inspect_of_an_empty_module(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str) -> None:
+    (tmp_path / "empty.mlir").write_text(text)
+    code, out, err = _run(capsys, "inspect", str(tmp_path / "empty.mlir"))
+    assert (code, err) == (0, "")
+    assert ": 1 operation" in out if text == "module {}" else ": 0 operations" in out
+    assert "Work in one call" not in out
+
+
+def test_inspect_says_what_it_leaves_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    loops = "\n".join(f"affine.for %i{k} = 0 to 2 {{\n}}" for k in range(200))
+    texts = [f"func.func @f{i}() {{\n{loops if i == 1 else ''}\nreturn\n}}" for i in range(30)]
+    (tmp_path / "many.mlir").write_text("\n".join(texts))
+    _, short, _ = _run(capsys, "inspect", str(tmp_path / "many.mlir"))
+    assert "… 121 more loops not drawn (--all draws all)\n" in short
+    assert "\n… 10 more functions not shown (--all shows all)\n" in short
+    _, whole, _ = _run(capsys, "inspect", str(tmp_path / "many.mlir"), "--all")
+    assert "not drawn" not in whole
+    assert "not shown" not in whole
+    assert whole.count("affine.for %i") == 200
+    assert whole.count("\n@f") == 30
+
+
+def test_inspect_in_an_encoding_without_boxes(tmp_path: Path) -> None:
+    (tmp_path / "f.mlir").write_text(MATMUL.read_text().replace("@matmul", '@"é"'))
+    command = [sys.executable, "-m", "irgauge", "inspect", str(tmp_path / "f.mlir")]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=True)
+    text = done.stdout.decode("ascii")
+    assert "      `- affine.for %k: 128 iterations" in text
+    assert "@\\xe9(%A: " in text
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=True)
+    assert "      └─ affine.for %k: 128 iterations" in done.stdout.decode("utf-8")
+    assert "@é(%A: " in done.stdout.decode("utf-8")
+
+
+def test_inspect_cuts_lines_to_the_width_of_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, whole, _ = _run(capsys, "inspect", str(MATMUL))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "60")
+    _, narrow, _ = _run(capsys, "inspect", str(MATMUL))
+    assert "\x1b" not in narrow
+    for cut, line in zip(narrow.splitlines(), whole.splitlines(), strict=True):
+        assert cut == (line if len(line) <= 60 else line[:59] + "…")
+    monkeypatch.setenv("COLUMNS", "400")
+    assert _run(capsys, "inspect", str(MATMUL))[1] == whole
 
 
 def _as_csv(text: str) -> list[dict[str, str]]:
@@ -185,22 +267,20 @@ def test_featurize_keeps_links_and_devices(capsys: pytest.CaptureFixture[str], t
     assert pipe.is_fifo()
 
 
-def test_names_that_are_not_utf_8_are_printed(tmp_path: Path) -> None:
-    (tmp_path / "odd.mlir").write_bytes(b'func.func @"a\xffb" () { return }\nfunc.func @"\xc3\xa9,"() { return }')
-    for format in ("table", "csv", "json", "parquet"):
-        output = tmp_path / f"features.{format}"
-        command = [sys.executable, "-m", "irgauge", "featurize", str(tmp_path / "odd.mlir"), "--format", format]
-        done = subprocess.run(
-            [*command, *(["-o", str(output)] if format == "parquet" else [])],
-            capture_output=True,
-            env={**os.environ, "PYTHONIOENCODING": "ascii"},
-        )
+def test_names_that_are_not_utf_8_are_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    odd = tmp_path / "odd.mlir"
+    odd.write_bytes(b'func.func @"a\xffb"() {\nreturn\n}\nfunc.func @"\xc3\xa9,"() {\nreturn\n}')
+    names = ["a\\udcffb", "é,"]
+    functions = _json(capsys, "featurize", str(odd))
+    assert [f["function"] for f in functions] == names  # type: ignore[attr-defined]
+    assert _run(capsys, "featurize", str(odd), "-o", str(tmp_path / "odd.parquet")) == (0, "", "")
+    table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "odd.parquet")
+    assert table["function"].to_pylist() == names
+    command = [sys.executable, "-m", "irgauge", "featurize", str(odd), "--format", "csv", "--groups", "options"]
+    for encoding, second in (("ascii", "\\xe9,"), ("utf-8", "é,")):
+        done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding})
         assert (done.returncode, done.stderr) == (0, b"")
-        if format == "parquet":
-            table = pytest.importorskip("pyarrow.parquet").read_table(output)
-            assert table["function"].to_pylist() == ["a\\udcffb", "é,"]
-        else:
-            assert b"udcffb" in done.stdout
+        assert [row["function"] for row in _as_csv(done.stdout.decode(encoding))] == [names[0], second]
 
 
 def test_predict_prints_every_target_with_unit_and_interval(capsys: pytest.CaptureFixture[str]) -> None:
