@@ -180,7 +180,7 @@ class _Names:
         level: Loop | None = loop
         while level is not None and len(moves) < _MOST_STRIDES:
             if level.kind != "scf.while":
-                moves.append(f"{self.counter(level).removeprefix('%')} {self._view.stride(access, level):,}")
+                moves.append(f"{self.counter(level).removeprefix('%')} {access.stride_in(level):,}")
             level = level.parent
         if not access.known:
             strides = "address not known"
