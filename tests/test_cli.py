@@ -261,10 +261,32 @@ def test_featurize_keeps_links_and_devices(capsys: pytest.CaptureFixture[str], t
     assert json.loads((tmp_path / "there.json").read_text())[0]["function"] == "matmul"
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
-    assert _run(capsys, "featurize", str(MATMUL), "--format", "json", "-o", str(pipe)) == (0, "", "")
-    assert json.loads(reader.communicate()[0])[0]["function"] == "matmul"
-    assert pipe.is_fifo()
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+        try:
+            assert _run(capsys, "featurize", str(MATMUL), "--format", "json", "-o", str(pipe)) == (0, "", "")
+            assert pipe.is_fifo()
+            assert json.loads(reader.communicate(timeout=60)[0])[0]["function"] == "matmul"
+        finally:
+            reader.kill()
+
+
+def test_featurize_leaves_the_old_file_where_writing_fails(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    output = tmp_path / "features.json"
+    output.write_text("as it was")
+
+    def full(path: Path, data: bytes) -> int:
+        with path.open("wb") as file:
+            file.write(data[:100])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    code, out, err = _run(capsys, "featurize", str(MATMUL), "-o", str(output))
+    assert (code, out) == (1, "")
+    assert err == f"irgauge: {output}: cannot be written: No space left on device\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["features.json"]
+    assert output.read_text() == "as it was"
 
 
 def test_names_that_are_not_utf_8_are_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

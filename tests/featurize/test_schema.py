@@ -26,6 +26,17 @@ def test_vector_is_in_schema_order_whatever_the_order_of_the_dict() -> None:
     assert schema.vector(values).tolist() == schema.vector(dict(reversed(values.items()))).tolist() == [1, 0, 3]
 
 
+def test_what_is_not_zero_is_the_vector_without_its_zeros() -> None:
+    schema = Schema((*FIXED, "ops.arith.addf", "ops.func.return"))
+    for features in (
+        *(f for text in GOLDEN for f in features_of(text).values()),
+        {"ops.unknown": 3.0, "work.flops": 0},
+    ):
+        vector = schema.vector(features)
+        assert schema.nonzero(features) == {int(i): vector[i] for i in np.flatnonzero(vector)}
+        assert list(schema.nonzero(features)) == np.flatnonzero(vector).tolist()
+
+
 def test_unknown_op_is_counted() -> None:
     schema = Schema((*FIXED, "ops.arith.addf", "ops.func.return"))
     features = features_of(

@@ -6,6 +6,7 @@ import doctest
 import pickle
 from collections.abc import Iterable
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,7 @@ def test_texts_programs_paths_objects_and_dicts_give_the_same_rows(tmp_path: Pat
     class Module:
         def __init__(self, text: str) -> None:
             self.text = text
-            self.handle = lambda: None  # cannot be pickled, as a compiler's own objects
+            self.lock = Lock()  # cannot be pickled, as a compiler's own objects
 
         def __str__(self) -> str:
             return self.text
