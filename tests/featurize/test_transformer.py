@@ -97,6 +97,13 @@ def test_doctests() -> None:
     assert doctest.testmod(transformer) == (0, 4)
 
 
+def test_the_page_about_it_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(root)
+    page = str(root / "docs" / "featurizer.md")
+    assert doctest.testfile(page, module_relative=False, optionflags=doctest.ELLIPSIS) == (0, 13)
+
+
 # --- the vocabulary
 
 
