@@ -74,6 +74,7 @@ def test_without_scikit_learn_all_but_the_transformer_works() -> None:
 import sys
 sys.modules["sklearn"] = None
 import irgauge
+assert "Featurizer" in dir(irgauge)
 assert irgauge.load().predict({MATMUL!r})
 try:
     irgauge.Featurizer
