@@ -97,6 +97,15 @@ def type_end(text: str, position: int) -> int:
         return end
 
 
+@lru_cache(maxsize=4096)
+def is_one_type(text: str) -> bool:
+    """Is the text one type and nothing else?"""
+    try:
+        return type_end(text, 0) == len(text)
+    except Unreadable:
+        return False
+
+
 def function_type(text: str, position: int) -> tuple[tuple[str, ...], tuple[str, ...], int]:
     """Operand types, result types and the end of the function type at `position`; comments stay in the types."""
     if not text.startswith("(", position):
@@ -181,6 +190,7 @@ __all__ = [
     "function_type",
     "generic_form_of",
     "is_flat",
+    "is_one_type",
     "successors_of",
     "type_end",
 ]

@@ -51,6 +51,9 @@ CLOSER = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _string = re.compile(_COMPLETE_STRING, re.ASCII)
 
 
+LONGEST_MESSAGE = 240
+
+
 class Unreadable(Exception):
     """A position where reading stopped; the reader turns it into a `ReadError` with line, column and source line."""
 
@@ -70,7 +73,10 @@ def error_at(failure: Unreadable, text: str, path: str) -> ReadError:
     shown = text[max(start, position - 400) : end].rstrip("\r")
     line = text.count("\n", 0, position) + 1
     printable = "".join(c if c.isprintable() or c == "\t" else "�" for c in shown)
-    return ReadError(failure.message, path=path, line=line, column=column, source_line=printable, hint=failure.hint)
+    message = failure.message
+    if len(message) > LONGEST_MESSAGE:  # it quotes the text
+        message = f"{message[: LONGEST_MESSAGE - 60]}...{message[-50:]}"
+    return ReadError(message, path=path, line=line, column=column, source_line=printable, hint=failure.hint)
 
 
 def string_end(text: str, pos: int) -> int:

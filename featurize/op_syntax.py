@@ -17,7 +17,9 @@ from .dialects import (
     ONE_RESULT,
     OPERANDS,
     REGION_ENDS,
+    REGION_FIRST,
     REGIONLESS,
+    REGIONLESS_BUT,
     USE_KEYWORDS,
     WITH_BUILTIN_TYPES,
 )
@@ -166,6 +168,8 @@ def _is_dictionary(op_name: str, tokens: list[_Token], k: int) -> bool:
     if after != "}":
         return False
     name = tokens[k + 1].text
+    if op_name in REGION_FIRST and not any(token.text == "{" for token in tokens[:k]):
+        return tokens[k - 1].text == "attributes"
     dialect = op_name.partition(".")[0]
     if dialect in REGIONLESS or "." not in name:
         return True
@@ -648,6 +652,7 @@ def analyse(name: str, template: str) -> Form:
         _one_statement(name, tokens, top, opens)
         and not any(token.kind != "slot" and "%" in token.text for token in tokens)
         and not (tokens and tokens[-1].text in (",", ":", "->", "=>", "="))
+        and name[-1] != "."
     )
     form.aliases = tuple(
         token.text for k, token in enumerate(tokens) if token.kind == "prefixed" and "." not in token.text
@@ -655,7 +660,10 @@ def analyse(name: str, template: str) -> Form:
     form.successors = tuple(token.text[1:] for token in tokens if token.kind == "label")
     if opens:
         form.problem = _head_problem(name, tokens)
-        form.whole = form.whole and not form.problem
+        dialect = name.partition(".")[0]
+        regionless = dialect in REGIONLESS and name not in REGIONLESS_BUT
+        dictionary = bool(tokens) and tokens[-1].text == "attributes"
+        form.whole = form.whole and not (form.problem or regionless or dictionary)
         form.slots = _slots(name, tokens)
         form.plain = all(slot is USE for slot in form.slots)
         return form

@@ -86,7 +86,7 @@ def attributes(text: str) -> list[tuple[str, str | None]]:
             match = _ENTRY.match(chunk, at_)
             if match is None:
                 break
-            name = match.group(1) or match.group(2)
+            name = match.group(1) or match.group(2) or ""
             at_ = match.end()
             value: str | None = None
             if match.group(3):
@@ -94,7 +94,7 @@ def attributes(text: str) -> list[tuple[str, str | None]]:
                 at_ += len(chunk[at_:]) - len(chunk[at_:].lstrip()) + len(value)
             while at_ < len(chunk) and chunk[at_] in " ,\n\t":
                 at_ += 1
-            if name not in _OWN and not name.endswith(".noalias"):
+            if name and name not in _OWN and not name.endswith(".noalias"):
                 out.append((name, value))
     return out
 

@@ -29,7 +29,7 @@ from .dialects import (
     REGIONLESS_BUT,
     TRANSPARENT,
 )
-from .generic_form import alias_uses, aliases_in, generic_form_of, is_flat, successors_of, type_end
+from .generic_form import alias_uses, aliases_in, generic_form_of, is_flat, is_one_type, successors_of, type_end
 from .lexer import (
     CLOSER,
     IDENT,
@@ -60,7 +60,7 @@ _REGION_FIRST = r"""[ \t\r\n]*+(?:
 
 _FAST = re.compile(
     rf"""[ \t\r\n]*+(?:
-      (%[A-Za-z0-9_$.\-:]++)\ =\ (?:
+      ({VALUE}(?::[0-9]++)?+)\ =\ (?:
           ([A-Za-z_][A-Za-z0-9_$.]*+)([^\n\r"{{}}/]{{0,4000}}+)(?:\n|(\{{)\n(?={_REGION_FIRST}))
         | "([A-Za-z0-9_$.]++)"\(([^()\n"]*+)\)([^\n]{{0,2000}}+)\n )
     | ([A-Za-z_][A-Za-z0-9_$.]*+)([^\n\r"{{}}/]{{0,4000}}+)(?:\n|(\{{)\n(?={_REGION_FIRST}))
@@ -476,7 +476,7 @@ class _Reader:
         parts = _split_values(rest)
         template = "%".join(parts[::2])
         form = FORMS.get(name + template + "{") or form_of(name, template + "{")
-        if not form.whole or len(form.slots) != len(parts) // 2 or _odd_value(rest):
+        if not form.whole or form.successors or len(form.slots) != len(parts) // 2 or _odd_value(rest):
             return False
         frame = _Frame(Op(name, rest, start, self.frame.block), _CUSTOM, start)
         frame.op.form = form
@@ -763,12 +763,14 @@ class _Reader:
         op.operands = frame.uses
         if op.name == "scf.index_switch":  # written last, the default region comes first in the generic form
             op.regions = [*op.regions[-1:], *op.regions[:-1]]
+        form = form_of(op.name, "".join(frame.template))
+        if form.problem:
+            raise Unreadable(form.problem, frame.start)
         if frame.more is not None:
-            form = form_of(op.name, "".join(frame.template))
             first, more = frame.more
             self.define_results(op, first, more, form.results if more else (form.result,), frame.start)
-        elif "->" in op.text:
-            self.add_results(op, form_of(op.name, "".join(frame.template)).unnamed)
+        elif form.unnamed:
+            self.add_results(op, form.unnamed)
         self.frame.block.ops.append(op)
 
     def take_slots(self, frame: _Frame, written: list[str], slots: tuple[Slot, ...], position: int) -> None:
@@ -815,7 +817,7 @@ class _Reader:
                     if not written.endswith(","):
                         return -1
                     written = written[:-1]
-                if " loc" in written or len(split_types(written)) != 1:
+                if not is_one_type(written):
                     return -1
                 arguments.append((parts[k], normalized(written)))
             if parts[0].strip():
@@ -919,8 +921,9 @@ class _Reader:
         while names and next(reversed(names.values())) in results:
             names.popitem()
         mark = self.mark if self.awaits is op else len(types) - len(results)
-        for name in [name for name, value in self.pending.items() if value >= mark]:
-            del self.pending[name]
+        pending = self.pending
+        while pending and next(reversed(pending.values())) >= mark:  # ids grow in the order of the dict
+            pending.popitem()
         del types[mark:]
         del self.defs[mark:]
         return op.offset
@@ -1044,13 +1047,12 @@ class _Reader:
                     raise Unreadable(f"unbalanced '{part}'", position)
                 if (
                     (new_line or joins)
-                    and not first
                     and kind in ("value", "string", "prefixed", "word", "resource", "label")
                     and last not in _GOES_ON
                     and self.is_operation_start(position, new_line, last)
                 ):
                     break
-                if kind == "word" and part == "loc" and text[self.after_space(end) :][:1] == "(":
+                if kind == "word" and part == "loc" and text.startswith("(", self.after_space(end)):
                     position = balanced_end(text, self.after_space(end))
                     joins = True
                     continue
@@ -1075,6 +1077,10 @@ class _Reader:
             else:
                 words = 0
             if kind == "value":
+                if not brackets and part[1:].isdigit() and text[end : end + 1].isalpha():
+                    raise Unreadable(
+                        f"'{part}{text[end]}...' is not a value", position, "A name that starts with a digit has digits only."
+                    )
                 written.append(part)
                 pieces.append(part)
                 template.append("%")
@@ -1113,14 +1119,17 @@ class _Reader:
                         self.add_segment(frame, pieces, template, written, aliases, segment, opens=True)
                         self.open_region(frame, end)
                         return end
-                    close = balanced_end(text, position)
-                    part = self.plain_group(position, close)
-                    if "%" in part and "%" in _strings("", part):
-                        part = "{"
+                    if brackets:  # looked at piece by piece: such groups may stand in each other
                         brackets.append(("}", position))
                     else:
-                        self.check_text(part, position)
-                        end = close
+                        close = balanced_end(text, position)
+                        part = self.plain_group(position, close)
+                        if "%" in part and "%" in _strings("", part):
+                            part = "{"
+                            brackets.append(("}", position))
+                        else:
+                            self.check_text(part, position)
+                            end = close
                     joins = not brackets
                 elif part == "<" and last in _LITERALS:
                     end = balanced_end(text, position)
@@ -1550,6 +1559,25 @@ def read(source: object, *, path: str = "<text>") -> Program:
     finally:
         if collecting:
             gc.enable()
+
+
+class _TokenReader(_Reader):
+    """Reads no line at once."""
+
+    def __init__(self, text: str, path: str) -> None:
+        super().__init__(text, path, careful=True)
+
+    def read_line(self, position: int) -> int:
+        return -1
+
+
+def read_by_tokens(source: object, *, path: str = "<text>") -> Program:
+    """`read` without its short ways for whole lines: slower, and the same result, for tests to compare with."""
+    text, path = _decoded(source, path)
+    try:
+        return _TokenReader(text, path).run()
+    except Unreadable as failure:
+        raise error_at(failure, text, path) from None
 
 
 def read_path(path: str | os.PathLike[str]) -> Program:

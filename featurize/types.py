@@ -212,7 +212,7 @@ def _torch_tensor(text: str) -> TypeInfo | None:
     shape = None
     if match[1] is not None:
         sizes = [size.strip() for size in match[1].split(",") if size.strip()]
-        shape = tuple(_integer(size) for size in sizes)
+        shape = tuple(_integer(size) if size[0] != "-" else None for size in sizes)
     element = (match[2] or "").strip()
     return TypeInfo("tensor", shape, element, scalar_bits(element), None, None, "", False)
 
