@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from ..errors import ReadError
 
-SPACE = r"(?:[ \t\r\n]++|//[^\n]*+)*+"
-"""White space and comments."""
+SPACE = r"(?:[ \t\r\n]++|//[^\r\n]*+)*+"
+"""White space and comments; a carriage return ends a comment too."""
 VALUE = r"%(?:[0-9]++|[A-Za-z$._\-][A-Za-z0-9_$.\-]*+)"
 """An SSA name, without `#n`."""
 IDENT = r"[A-Za-z_][A-Za-z0-9_$.]*+"
@@ -27,7 +27,7 @@ skip_space = re.compile(SPACE, re.ASCII).match
 TOKEN = re.compile(
     rf"""
       (?P<space>[ \t\r\n]++)
-    | (?P<comment>//[^\n]*+)
+    | (?P<comment>//[^\r\n]*+)
     | (?P<value>{VALUE}(?:\#[0-9]++)?+)
     | (?P<symbol>@(?:[A-Za-z_][A-Za-z0-9_$.\-]*+|(?=")))
     | (?P<label>\^(?:[0-9]++|[A-Za-z$._\-][A-Za-z0-9_$.\-]*+))
@@ -128,7 +128,7 @@ def _text_end(text: str) -> int:
     return max(len(text.rstrip()) - 1, 0)
 
 
-_plain = re.compile(r"""[^"<>()\[\]{}\-/#!=]++|[-=]>|[<>=]=|//[^\n]*+|[-/=]""", re.ASCII)
+_plain = re.compile(r"""[^"<>()\[\]{}\-/#!=]++|[-=]>|[<>=]=|//[^\r\n]*+|[-/=]""", re.ASCII)
 _flat = re.compile(r"<(?:[A-Za-z0-9_ \t\r\n.,+\[\]()]++|->|-)*+>", re.ASCII)
 _prefix = re.compile(rf"[#!]{IDENT}(?=<)", re.ASCII)
 

@@ -158,9 +158,11 @@ def _top(tokens: list[_Token]) -> list[int]:
     return out
 
 
-def _is_dictionary(op_name: str, tokens: list[_Token], k: int) -> bool:
-    """Is the `{` at `k` the start of an attribute dictionary of the operation, for certain?"""
+def _is_dictionary(op_name: str, tokens: list[_Token], k: int, *, first: bool) -> bool:
+    """Is the `{` at `k`, the first one outside brackets or another, the start of an attribute dictionary, for certain?"""
     if k + 2 >= len(tokens) or tokens[k + 1].kind not in ("word", "string"):
+        return False
+    if first and op_name in REGION_FIRST and tokens[k - 1].text != "attributes":
         return False
     after = tokens[k + 2].text
     if after in ("=", ","):
@@ -168,8 +170,6 @@ def _is_dictionary(op_name: str, tokens: list[_Token], k: int) -> bool:
     if after != "}":
         return False
     name = tokens[k + 1].text
-    if op_name in REGION_FIRST and not any(token.text == "{" for token in tokens[:k]):
-        return tokens[k - 1].text == "attributes"
     dialect = op_name.partition(".")[0]
     if dialect in REGIONLESS or "." not in name:
         return True
@@ -178,17 +178,28 @@ def _is_dictionary(op_name: str, tokens: list[_Token], k: int) -> bool:
     return name.rpartition(".")[2].rpartition("_")[2] not in REGION_ENDS
 
 
+UNFINISHED = frozenset([",", ":", "->", "=>", "=", "-", "attributes"])
+"""No operation ends after one of these."""
+
 LONGEST_PHRASE = 6
 """More words than this in a row are no operation's syntax."""
+
+JOINED_NAMES = frozenset(["return", "call", "module"])
+"""Operations that may start without their dialect on the line on which another one ends, behind a bracket."""
+
+LITERALS = frozenset(["dense", "array", "sparse"])
+"""Words before the `<...>` of an attribute that holds numbers."""
 
 _ENDS_OPERAND = frozenset(["value", "word", "number", "string", "symbol", "label", "close", "prefixed", "dialect"])
 
 
 def _one_statement(name: str, tokens: list[_Token], top: list[int], opens: bool) -> bool:
     """No second operation starts inside, and every `{` is a dictionary (but the last one, if it opens a region)."""
-    for k, token in enumerate(tokens):
-        if token.text == "{" and token.kind == "open" and not _is_dictionary(name, tokens, k):
-            return False
+    if any(token.text == "{" for token in tokens):
+        first = next((k for k in top if tokens[k].text == "{"), -1)
+        for k, token in enumerate(tokens):
+            if token.text == "{" and not _is_dictionary(name, tokens, k, first=k == first):
+                return False
     previous = None
     words = 0
     for k in top:
@@ -196,9 +207,14 @@ def _one_statement(name: str, tokens: list[_Token], top: list[int], opens: bool)
         words = words + 1 if token.kind == "word" else 0
         if words > LONGEST_PHRASE:
             return False
-        if token.kind == "word" and "." in token.text and previous is not None and token.spaced:
+        if previous is not None and tokens[previous].kind in ("open", "dialect"):
+            if token.kind == "word" and ("." in token.text or token.text in JOINED_NAMES):
+                return False
+            if token.kind == "slot" and tokens[min(k + 1, len(tokens) - 1)].text == "=":
+                return False
+        elif token.kind == "word" and "." in token.text and previous is not None and token.spaced:
             before = tokens[previous]
-            ends = before.kind in _ENDS_OPERAND or before.text == "%" or before.kind == "open"
+            ends = before.kind in _ENDS_OPERAND or before.text == "%"
             if ends or (before.text == "=" and not opens):
                 return False
         if token.kind == "resource":
@@ -308,12 +324,12 @@ def _carried(
 
 def _type_end(tokens: list[_Token], k: int) -> int:
     """The position after the type, or the parenthesised list of types, that starts at `k`."""
-    if k >= len(tokens):
-        return k
-    if tokens[k].text == "(":
+    while k < len(tokens) and tokens[k].text == "(":
         k = tokens[k].partner + 1
-        if k < len(tokens) and tokens[k].kind == "arrow":
-            return _type_end(tokens, k + 1)
+        if k == len(tokens) or tokens[k].kind != "arrow":
+            return k
+        k += 1
+    if k >= len(tokens):
         return k
     k += 1
     if k < len(tokens) and tokens[k].text == "<":
@@ -327,8 +343,8 @@ def _destinations(
     """A linalg operation gives what its arrow says, else the types of its `outs` that are tensors."""
     if arrow >= 0:
         return _types_in(tokens, arrow + 1, _type_end(tokens, arrow + 1))
-    for k, token in enumerate(tokens):
-        if token.text in ("outs", "init") and k + 1 < len(tokens) and tokens[k + 1].text == "(":
+    for k in top:
+        if tokens[k].text in ("outs", "init") and k + 1 < len(tokens) and tokens[k + 1].text == "(":
             first, last = k + 2, tokens[k + 1].partner
             for inner in range(first, last):
                 if tokens[inner].text == ":":
@@ -347,6 +363,10 @@ def _first_of_arrow(
     return types[:1]
 
 
+_LONGEST_PATH = 100
+"""A member that stands in more structures than this has no type."""
+
+
 def _member(
     name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
 ) -> tuple[str, ...] | None:
@@ -354,17 +374,22 @@ def _member(
     if colon < 0:
         return None
     text = _text(tokens, colon + 1, end)
+    steps = 0
     for k in top:
         if tokens[k].text == "[":
             for inner in range(k + 1, tokens[k].partner):
                 if tokens[inner].kind == "number":
-                    text = _struct_member(text, int(tokens[inner].text))
+                    at = tokens[inner].text
+                    steps += 1
+                    if steps > _LONGEST_PATH or not at.isdigit() or len(at) > 9:
+                        return ("",)
+                    text = _struct_member(text, int(at))
     return (text,)
 
 
 def _struct_member(text: str, position: int) -> str:
     body = text.removeprefix("!llvm.")
-    if body.startswith("struct<") and "(" in body:
+    if body.startswith("struct<") and 0 < body.find("(") < body.rfind(")"):
         members = split_types(body[body.index("(") + 1 : body.rindex(")")])
         if position < len(members):
             member = members[position]
@@ -397,6 +422,8 @@ def _outer_product(
     if len(types) != 2 or not types[1].startswith("vector<"):
         return types[:1]
     left, right = types[0][len("vector<") : -1], types[1][len("vector<") :]
+    if "x" not in left:
+        return types[:1]
     return (f"vector<{left[: left.rindex('x') + 1]}{right}",)
 
 
@@ -480,6 +507,10 @@ _SPECIAL = {
 }  # fmt: skip
 
 
+_DEEPEST_ARGUMENT = 8
+"""Block arguments stand in at most so many brackets."""
+
+
 def _slots(name: str, tokens: list[_Token]) -> tuple[Slot, ...]:
     """What each `%` before a region is: a use, or an argument of the region's first block."""
     slots: list[Slot] = []
@@ -516,7 +547,7 @@ def _slots(name: str, tokens: list[_Token]) -> tuple[Slot, ...]:
             slots.append((DEFINE, future.removeprefix("!async.value<")[:-1] if "<" in future else future))
         elif group >= 0 and keyword in USE_KEYWORDS:
             slots.append(USE)
-        elif after == ":" and group >= 0:
+        elif after == ":" and group >= 0 and len(opened) <= _DEEPEST_ARGUMENT:
             written = _types_in(tokens, k + 2, _argument_end(tokens, k + 2))
             slots.append((DEFINE if is_function else MAYBE, written[0] if written else ""))
         elif group >= 0 and (after_group == "in" or (after_group == "=" and is_loop)):
@@ -640,6 +671,19 @@ def _problem(name: str, form: Form, tokens: list[_Token], top: list[int]) -> str
     return ""
 
 
+def _values_in_literals(tokens: list[_Token]) -> bool:
+    """`dense<%x>`: not an attribute, whatever it is."""
+    k = 0
+    while k + 1 < len(tokens):
+        if tokens[k].text in LITERALS and tokens[k + 1].text == "<":
+            end = tokens[k + 1].partner
+            if any(token.kind == "slot" for token in tokens[k:end]):
+                return True
+            k = end
+        k += 1
+    return False
+
+
 def analyse(name: str, template: str) -> Form:
     """The form of a template. A last `{` that is not closed stands for a region that opens there."""
     form = Form()
@@ -651,7 +695,8 @@ def analyse(name: str, template: str) -> Form:
     form.whole = (
         _one_statement(name, tokens, top, opens)
         and not any(token.kind != "slot" and "%" in token.text for token in tokens)
-        and not (tokens and tokens[-1].text in (",", ":", "->", "=>", "="))
+        and not (tokens and tokens[-1].text in UNFINISHED)
+        and not _values_in_literals(tokens)
         and name[-1] != "."
     )
     form.aliases = tuple(
@@ -661,9 +706,7 @@ def analyse(name: str, template: str) -> Form:
     if opens:
         form.problem = _head_problem(name, tokens)
         dialect = name.partition(".")[0]
-        regionless = dialect in REGIONLESS and name not in REGIONLESS_BUT
-        dictionary = bool(tokens) and tokens[-1].text == "attributes"
-        form.whole = form.whole and not (form.problem or regionless or dictionary)
+        form.whole = form.whole and not form.problem and (dialect not in REGIONLESS or name in REGIONLESS_BUT)
         form.slots = _slots(name, tokens)
         form.plain = all(slot is USE for slot in form.slots)
         return form
@@ -698,4 +741,4 @@ def form_of(name: str, template: str) -> Form:
     return form
 
 
-__all__ = ["DEFINE", "FORMS", "LIKE_NEXT", "MAYBE", "USE", "Form", "analyse", "form_of"]
+__all__ = ["DEFINE", "FORMS", "JOINED_NAMES", "LIKE_NEXT", "LITERALS", "MAYBE", "UNFINISHED", "USE", "Form", "analyse", "form_of"]

@@ -45,11 +45,12 @@ from .lexer import (
     skip_space,
     string_end,
 )
-from .op_syntax import DEFINE, FORMS, LIKE_NEXT, LONGEST_PHRASE, MAYBE, USE, Form, Slot, form_of
+from .op_syntax import DEFINE, FORMS, JOINED_NAMES, LIKE_NEXT, LITERALS, LONGEST_PHRASE, MAYBE, UNFINISHED, USE, Form, Slot, form_of
 from .program import Block, Op, Program, Region
 from .types import normalized, split_types
 
 BYTECODE = b"ML\xefR"
+_BLANKS = " \t\r\n"
 _LONGEST_STRING = 4096
 _LONGEST_ALIAS = 65536
 
@@ -94,10 +95,10 @@ _LINE = re.compile(
     rf"""{SPACE}(?:
       (?:({VALUE})((?::[0-9]++)?+(?:\ *+,\ *+{VALUE}(?::[0-9]++)?+)*+)\ *+=\ *+)?+
       ([A-Za-z_][A-Za-z0-9_$.]*+)((?:[^\n\r"{{}}/]{{1,1000}}+|\{{[^\n\r"{{}}/]{{0,1000}}+\}}){{0,9}}+)
-      (?: (?://[^\n]*+)?+\r?+\n(?={_NEXT})
-        | (\{{)[ \t]*+(?://[^\n]*+)?+\r?+\n(?={SPACE}{_REGION_FIRST})
+      (?: (?://[^\r\n]*+)?+\r?+\n(?={_NEXT})
+        | (\{{)[ \t]*+(?://[^\r\n]*+)?+\r?+\n(?={SPACE}{_REGION_FIRST})
       )
-    | (\}})[ \t]*+(?:loc\(\#[A-Za-z0-9_]++\))?+[ \t]*+(?://[^\n]*+)?+\r?+(?:\n|\Z)(?={_NEXT})
+    | (\}})[ \t]*+(?:loc\(\#[A-Za-z0-9_]++\))?+[ \t]*+(?://[^\r\n]*+)?+\r?+(?:\n|\Z)(?={_NEXT})
     | \^([0-9]++|[A-Za-z$._\-][A-Za-z0-9_$.\-]*+)(?:\(([^()\n"/]*+)\))?+:
     )""",
     re.ASCII | re.VERBOSE,
@@ -147,7 +148,6 @@ class _Careful(Exception):
     """An operation goes on after its line where that was not foreseen: read again without the shortest way."""
 
 
-_LITERALS = frozenset(["dense", "array", "sparse"])
 _CLOSES = frozenset(")]}>")
 _GOES_ON = frozenset([",", ":", "->", "=>", "="])
 """After these an operation is not over."""
@@ -233,6 +233,8 @@ class _Reader:
         """The first value that it awaits."""
         self.stack = [root]
         self.frame = root
+        self.most_values = len(text) + 10_000
+        """Left for result packs, so that a short text does not take much memory."""
 
     # --- values ---------------------------------------------------------------------------------------------------
 
@@ -286,20 +288,33 @@ class _Reader:
         if not more:
             op.results = [self.define(first, types[0] if len(types) == 1 else "", op, position)]
             return
-        packs = [(match[1], int(match[2]) if match[2] else 1) for match in _result(first + more)]
+        packs = self.packs(first + more, position)
         total = sum(count for _, count in packs)
         if len(types) != total:
             types = types * total if len(types) == 1 else types[-total:] if len(types) > total else ("",) * total
         results: list[int] = []
         for name, count in packs:
-            if count == 0:
-                raise Unreadable("a result pack holds at least one value", position)
             for k in range(count):
                 value = self.define(name if k == 0 else f"{name}#{k}", types[len(results)], op, position)
                 if k == 0 and count > 1:
                     self.define_alias(f"{name}#0", value)
                 results.append(value)
         op.results = results
+
+    def packs(self, written: str, position: int) -> list[tuple[str, int]]:
+        """Names and sizes of the results written as `%a:2, %b`."""
+        packs = []
+        for match in _result(written):
+            count = 1
+            if match[2]:
+                count = int(match[2]) if len(match[2]) < 10 else self.most_values + 1
+                if count == 0:
+                    raise Unreadable("a result pack holds at least one value", position)
+                self.most_values -= count
+                if self.most_values < 0:
+                    raise Unreadable("the result packs hold more values than a text of this size", position)
+            packs.append((match[1], count))
+        return packs
 
     def add_results(self, op: Op, types: tuple[str, ...]) -> None:
         """Results that are not named."""
@@ -386,7 +401,7 @@ class _Reader:
                     if " loc(" in rest:
                         rest = _locations("", rest)
                     if rest[-1:] == " ":
-                        rest = rest.rstrip()
+                        rest = rest.rstrip(_BLANKS)
                     labels = None
                     if "^" in rest:
                         labels = _find_labels(rest)
@@ -513,7 +528,7 @@ class _Reader:
                     return -1
             if " loc(" in rest:
                 rest = _locations("", rest)
-            rest = rest.rstrip()
+            rest = rest.rstrip(_BLANKS)
             if _odd_value(rest):
                 return -1
             parts = _split_values(rest)
@@ -771,6 +786,8 @@ class _Reader:
             self.define_results(op, first, more, form.results if more else (form.result,), frame.start)
         elif form.unnamed:
             self.add_results(op, form.unnamed)
+        if form.successors:
+            self.succeed(op, form.successors, frame.start)
         self.frame.block.ops.append(op)
 
     def take_slots(self, frame: _Frame, written: list[str], slots: tuple[Slot, ...], position: int) -> None:
@@ -809,18 +826,18 @@ class _Reader:
         if params:
             parts = _values(params)
             for k in range(1, len(parts), 2):
-                after = parts[k + 1].strip()
+                after = parts[k + 1].strip(_BLANKS)
                 if not after.startswith(":"):
                     return -1
-                written = after[1:].strip()
+                written = after[1:].strip(_BLANKS)
                 if k + 2 < len(parts):
                     if not written.endswith(","):
                         return -1
-                    written = written[:-1]
+                    written = written[:-1].rstrip(_BLANKS)
                 if not is_one_type(written):
                     return -1
                 arguments.append((parts[k], normalized(written)))
-            if parts[0].strip():
+            if parts[0].strip(_BLANKS):
                 return -1
         self.start_block(label, arguments, match.start(_LABEL))
         return match.end()
@@ -845,7 +862,7 @@ class _Reader:
 
     def finish_generic(self, op: Op, first: str | None, more: str, types: tuple[str, ...], start: int) -> None:
         if first is not None:
-            packs = sum(int(found[2] or 1) for found in _result(first + more)) if more else 1
+            packs = sum(count for _, count in self.packs(first + more, start)) if more else 1
             if packs != len(types):
                 raise Unreadable(f"'{op.name}' has {len(types)} results, but {packs} are named", start)
             self.define_results(op, first, more, types, start)
@@ -949,7 +966,9 @@ class _Reader:
             if match[1]:
                 return bool(_quoted_op(text, match.start(1)))
             word = match[2]
-            return "." in word or (new_line and self.full_name(word, named=True) is not None)
+            return "." in word or (
+                (new_line or last[-1:] in _CLOSES) and self.full_name(word, named=True) is not None
+            )
         if char == '"':
             return new_line and bool(_quoted_op(text, position))
         if char in "#!":
@@ -964,7 +983,7 @@ class _Reader:
         word = match[0]
         if "." in word:
             return not word.endswith(".")
-        if not new_line and (last[-1:] not in _CLOSES or word not in ("return", "call", "module")):
+        if not new_line and (last[-1:] not in _CLOSES or word not in JOINED_NAMES):
             return False
         return self.full_name(word, named=False) is not None
 
@@ -1029,7 +1048,7 @@ class _Reader:
             end = token.end()
             if kind == "space" or kind == "comment":
                 spaced = True
-                if "\n" in token[0]:
+                if kind == "space" and ("\n" in token[0] or "\r" in token[0]):
                     new_line = True
                 position = end
                 continue
@@ -1067,8 +1086,11 @@ class _Reader:
             if spaced:
                 pieces.append(" ")
                 template.append(" ")
+            starts_line = new_line
             spaced = new_line = False
             if kind == "word":
+                if starts_line and not brackets and part[-1] == ".":
+                    raise Unreadable(f"expected an operation, found '{part}'", position)
                 words += 1
                 if words > LONGEST_PHRASE and not brackets:
                     raise Unreadable(f"'{frame.op.name}' reads like prose, not like an operation", frame.start)
@@ -1131,7 +1153,7 @@ class _Reader:
                             self.check_text(part, position)
                             end = close
                     joins = not brackets
-                elif part == "<" and last in _LITERALS:
+                elif part == "<" and last in LITERALS:
                     end = balanced_end(text, position)
                     part = self.plain_group(position, end) if end - position <= _LONGEST_STRING else "<...>"
                     joins = not brackets
@@ -1182,7 +1204,7 @@ class _Reader:
     def check_end(self, op: Op, frame: _Frame, position: int) -> None:
         """An operation does not end in the middle of something."""
         tail = frame.template[-1].rstrip()
-        for word in (",", ":", "->", "=", "-", "attributes"):
+        for word in UNFINISHED:
             if tail.endswith(word):
                 here = len(self.text[frame.start : position].rstrip()) - 1
                 raise Unreadable(f"'{op.name}' ends after '{word}'", frame.start + here)
@@ -1210,7 +1232,7 @@ class _Reader:
             elif kind == "prefixed" and text.startswith("<", stop):
                 stop = dialect_body_end(text, stop)
                 part = text[here:stop]
-            elif part == "<" and out and out[-1] in _LITERALS:
+            elif part == "<" and out and out[-1] in LITERALS:
                 stop = balanced_end(text, here)
                 part = text[here:stop] if stop - here <= _LONGEST_STRING else "<...>"
             elif kind == "space" or kind == "comment":
@@ -1412,7 +1434,7 @@ class _Reader:
                 raise Unreadable(f"unexpected character {text[here]!r}", here)
             kind = token.lastgroup
             if kind == "space" or kind == "comment":
-                new_line = new_line or "\n" in token[0]
+                new_line = new_line or "\n" in token[0] or "\r" in token[0]
                 here = token.end()
                 continue
             if (

@@ -174,9 +174,14 @@ def _not_shaped(text: str) -> TypeInfo:
     return TypeInfo(kind, None, text, bits, None, None, "", False)
 
 
+_MOST = 1 << 63
+"""MLIR's sizes are signed 64-bit numbers; what is larger counts as unknown."""
+
+
 def _integer(text: str) -> int | None:
     text = text.strip()
-    return int(text) if _DECIMAL.fullmatch(text) else None
+    value = int(text) if _DECIMAL.fullmatch(text) else None
+    return value if value is None or -_MOST <= value < _MOST else None
 
 
 def _layout(
@@ -190,6 +195,8 @@ def _layout(
         if match:
             strides = tuple(_integer(size) for size in match[1].split(",")) if match[1].strip() else ()
             offset = _integer(match[2]) if match[2] else 0
+            if shape is not None and len(strides) != len(shape):
+                return None, None, space
             return strides, offset, next((p for p in extra if p is not part), "")
         if part.startswith("affine_map<") or re.fullmatch(r"#[A-Za-z_][\w$]*", part):
             mapped = True
