@@ -214,6 +214,8 @@ def _one_statement(name: str, tokens: list[_Token], top: list[int], opens: bool)
                 return False
         elif token.kind == "word" and "." in token.text and previous is not None and token.spaced:
             before = tokens[previous]
+            if before.text == "applies":
+                return False  # its region is added where operations are read token by token
             ends = before.kind in _ENDS_OPERAND or before.text == "%"
             if ends or (before.text == "=" and not opens):
                 return False

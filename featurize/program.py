@@ -6,6 +6,8 @@ Values are plain integers: index into `Program.value_types` and `Program.value_d
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+
+from .aliases import Aliases
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ class Op:
 class Program:
     """One module, read exactly."""
 
-    __slots__ = ("attribute_aliases", "path", "root", "text", "type_aliases", "value_defs", "value_types")
+    __slots__ = ("aliases", "path", "root", "text", "value_defs", "value_types")
 
     def __init__(self, text: str, path: str) -> None:
         self.text = text
@@ -78,10 +80,8 @@ class Program:
         """Type text of each value with aliases expanded and white space normalised; "" where the text does not say."""
         self.value_defs: list[Op | Block] = []
         """What defines each value: an operation (result) or a block (argument)."""
-        self.attribute_aliases: dict[str, str] = {}
-        """`#name` -> text, aliases in it expanded."""
-        self.type_aliases: dict[str, str] = {}
-        """`!name` -> text, aliases in it expanded."""
+        self.aliases = Aliases(len(text))
+        """`#name` and `!name` -> text, aliases in it expanded."""
 
     def walk(self) -> Iterator[Op]:
         """Every operation, the root first, each before the ones inside it, in text order. Iterative."""

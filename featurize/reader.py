@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import ReadError
+from .aliases import TooLongError
 from .dialects import (
     BARE_NAMES,
     DEFAULT_DIALECT,
@@ -52,7 +53,6 @@ from .types import normalized, split_types
 BYTECODE = b"ML\xefR"
 _BLANKS = " \t\r\n"
 _LONGEST_STRING = 4096
-_LONGEST_ALIAS = 65536
 
 _REGION_FIRST = r"""[ \t\r\n]*+(?:
       [}^%] | "[A-Za-z0-9_$.]++"\( | return\b
@@ -127,7 +127,6 @@ _alias_line = re.compile(
     r"([#!][A-Za-z_][A-Za-z0-9_$]*+) = ([^\n\r/{}\"]{0,2000}+)\n(?=[ \t]*+(?:[#!\n]|//|module\b|func\.func\b))",
     re.ASCII,
 ).match
-_alias_use = re.compile(r"[#!][A-Za-z_][A-Za-z0-9_$]*+(?![A-Za-z0-9_$.<])", re.ASCII).sub
 _dictionary = re.compile(rf'\{{{SPACE}(?:"[^"\n]*"|({IDENT})){SPACE}([=,}}:]|\Z)?', re.ASCII).match
 _region_start = re.compile(
     rf"""\{{{SPACE}(?: [\^] | {RESULTS}{SPACE}={SPACE} | "[^"\n]*+"{SPACE}\( | ({IDENT}) | [\#!]{IDENT}{SPACE}= )""",
@@ -215,8 +214,7 @@ class _Reader:
         self.pending_at: dict[str, int] = {}
         self.types = self.program.value_types
         self.defs = self.program.value_defs
-        self.aliases: dict[str, str] = {}
-        self.alias_cache: dict[str, str] = {}
+        self.aliases = self.program.aliases.written
         root = _Frame(self.program.root, _TOP, 0)
         root.region = Region(root.op)
         root.op.regions = [root.region]
@@ -816,6 +814,8 @@ class _Reader:
                 if kind == LIKE_NEXT:
                     awaiting.append(len(arguments))
                 arguments.append((name, slot[1]))
+        if frame.op.name == "emitc.expression" and not frame.op.regions:  # its operands go by the same names inside
+            arguments.extend([(name, self.types[value]) for name, value in zip(written, uses, strict=False)])
 
     # --- the simple lines -------------------------------------------------------------------------------------------
 
@@ -982,7 +982,7 @@ class _Reader:
             return False
         word = match[0]
         if "." in word:
-            return not word.endswith(".")
+            return not word.endswith(".") and last != "applies"
         if not new_line and (last[-1:] not in _CLOSES or word not in JOINED_NAMES):
             return False
         return self.full_name(word, named=False) is not None
@@ -1198,8 +1198,31 @@ class _Reader:
         elif form.unnamed:
             self.add_results(op, form.unnamed)
         self.check_end(op, frame, position)
+        if " applies " in op.text:
+            self.add_applied(op)
         self.frame.block.ops.append(op)
         return position
+
+    def add_applied(self, op: Op) -> None:
+        """The region of `stablehlo.reduce(%a init: %i) applies stablehlo.add across ...`, as the generic print has it."""
+        words = op.text.partition(" applies ")[2].split(None, 1)
+        if not words or "." not in words[0] or op.regions or not op.operands:
+            return
+        written = self.types[op.operands[-1]]
+        region = Region(op)
+        block = Block(region)
+        region.blocks.append(block)
+        op.regions = [region]
+        first = len(self.types)
+        inner = Op(words[0], "", op.offset, block, implied=True)
+        end = Op(f"{op.name.partition('.')[0]}.return", "", op.offset, block, implied=True)
+        block.args = [first, first + 1]
+        inner.operands = [first, first + 1]
+        inner.results = [first + 2]
+        end.operands = [first + 2]
+        block.ops = [inner, end]
+        self.types.extend([written] * 3)
+        self.defs.extend([block, block, inner])
 
     def check_end(self, op: Op, frame: _Frame, position: int) -> None:
         """An operation does not end in the middle of something."""
@@ -1464,16 +1487,12 @@ class _Reader:
 
     def define_alias_name(self, name: str, written: str, position: int) -> None:
         """`name` stands for `written` from here on."""
-        if name in self.aliases and self.aliases[name] != written:
+        aliases = self.aliases
+        if aliases.get(name, written) != written:
             raise Unreadable(f"redefinition of the alias '{name}'", position, "Split files at `// -----`.")
         if not written.startswith("loc("):
             self.check_text(written, position)
-        self.aliases[name] = written
-        expanded = self.expanded(written)
-        if name[0] == "#":
-            self.program.attribute_aliases[name] = expanded
-        else:
-            self.program.type_aliases[name] = expanded
+        aliases[name] = written
 
     def check_aliases(self, used: tuple[str, ...], position: int) -> None:
         for name in used:
@@ -1485,31 +1504,18 @@ class _Reader:
         if ("#" in text or "!" in text) and any(name not in self.aliases for name in alias_uses(text)):
             self.check_aliases(aliases_in(text), position)
 
-    def expanded(self, text: str) -> str:
-        """The text with aliases replaced by what they stand for."""
-        if "#" not in text and "!" not in text:
-            return text
-        known = self.alias_cache.get(text)
-        if known is None:
-            program = self.program
-
-            def replacement(match: re.Match[str]) -> str:
-                name = match[0]
-                table = program.attribute_aliases if name[0] == "#" else program.type_aliases
-                return table.get(name, name)
-
-            known = _alias_use(replacement, text)
-            if len(known) > _LONGEST_ALIAS:  # aliases of aliases double with each step
-                known = text
-            self.alias_cache[text] = known
-        return known
-
     def expand_types(self) -> None:
         """Aliases in the types of values."""
         types = self.types
+        expand = self.program.aliases.expand
         for value, written in enumerate(types):
             if "!" in written or "#" in written:
-                expanded = self.expanded(written)
+                try:
+                    expanded = expand(written)
+                except TooLongError as problem:
+                    owner = self.defs[value]
+                    owner = owner if isinstance(owner, Op) else owner.parent.parent
+                    raise Unreadable(f"a type of '{owner.name}' is too long: {problem}", owner.offset) from None
                 if written[0] == "#" and " : " in expanded:  # arith.constant #two
                     expanded = expanded.rpartition(" : ")[2]
                 types[value] = expanded
@@ -1552,6 +1558,14 @@ def _decoded(source: object, path: str) -> tuple[str, str]:
     return str(source), path
 
 
+def _text_of(source: object, path: str) -> tuple[str, str]:
+    """Text without a byte order mark, and path."""
+    text, path = _decoded(source, path)
+    if text.startswith(("ML\xefR", "ML\udcefR", "ML\ufffdR")):
+        return _decoded(BYTECODE, path)
+    return text.removeprefix("\ufeff"), path
+
+
 def read(source: object, *, path: str = "<text>") -> Program:
     """Read one MLIR module.
 
@@ -1565,9 +1579,7 @@ def read(source: object, *, path: str = "<text>") -> Program:
     ReadError
         The text is not MLIR, is cut off, is bytecode, or cannot be read exactly. It says where.
     """
-    text, path = _decoded(source, path)
-    if text.startswith(("MLïR", "ML�R")):
-        return read(BYTECODE, path=path)
+    text, path = _text_of(source, path)
     collecting = len(text) > 100_000 and gc.isenabled()
     if collecting:
         gc.disable()
@@ -1595,7 +1607,7 @@ class _TokenReader(_Reader):
 
 def read_by_tokens(source: object, *, path: str = "<text>") -> Program:
     """`read` without its short ways for whole lines: slower, and the same result, for tests to compare with."""
-    text, path = _decoded(source, path)
+    text, path = _text_of(source, path)
     try:
         return _TokenReader(text, path).run()
     except Unreadable as failure:

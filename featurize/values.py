@@ -138,7 +138,7 @@ class Values:
     def attribute(self, text: str) -> str:
         """An attribute as written, with a leading alias replaced."""
         if text.startswith("#"):
-            aliases = self.program.attribute_aliases
+            aliases = self.program.aliases
             return aliases.get(text) or aliases.get(text[1:]) or text
         return text
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from irgauge.errors import ReadError
 from irgauge.featurize.inspect import facts
-from irgauge.featurize.reader import read, read_path
+from irgauge.featurize.reader import read, read_by_tokens, read_path
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -129,7 +129,7 @@ def test_aliases_are_expanded_in_types():
     text = "!e = f32\n!t = tensor<4x!e>\n#l = affine_map<(d0) -> (d0)>\n%0 = a.b : !t\n%1 = a.c : memref<4x!e, #l>\n"
     program = read(text)
     assert program.value_types == ["tensor<4xf32>", "memref<4xf32, affine_map<(d0) -> (d0)>>"]
-    assert program.type_aliases["!t"] == "tensor<4xf32>"
+    assert program.aliases["!t"] == "tensor<4xf32>"
 
 
 def test_loop_arguments_have_types():
@@ -436,3 +436,106 @@ def test_walk_is_in_text_order():
     offsets = [op.offset for op in program.walk() if not op.implied]
     assert offsets == sorted(offsets)
     assert Counter(names(program))["scf.yield"] == 2
+
+
+# --- odd texts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a.b\na.c\n  // a comment with \"\n", ["a.b", "a.c"]),
+        ('a.b "x"\na.c\na.d\n', ["a.b", "a.c", "a.d"]),
+        ("\ufeffa.b\n", ["a.b"]),
+        (b"\xef\xbb\xbfa.b\n", ["a.b"]),
+        ("a.b\r\na.c\r\n", ["a.b", "a.c"]),
+        ("a.b // x\ra.c\r", ["a.b", "a.c"]),
+        ('a.b {k = "\x00\x0b\x0c\t"} // \x00\x0c\n', ["a.b"]),
+        (b'a.b {k = "\xed\xa0\x80\xff"} // \xff\n', ["a.b"]),
+        ('a.b {k = "\ud800\udfff"}\n', ["a.b"]),
+        ("\ta.b\t:\tf32\t\n\t\ta.c\n", ["a.b", "a.c"]),
+        ("a." + "b" * 100_000 + "\na.c\n", ["a." + "b" * 100_000, "a.c"]),
+        ("%" + "v" * 100_000 + " = a.b : f32\na.c %" + "v" * 100_000 + " : f32\n", ["a.b", "a.c"]),
+        ("a.b" + " " * 1_000_000 + ": f32\na.c\n", ["a.b", "a.c"]),
+        ("func.func @f() { func.return }\n", ["func.func", "func.return"]),
+        ("a.b (%x)".replace("%x", "") + ": !a.t<?>return\n", ["a.b", "func.return"]),
+    ],
+)
+def test_odd_texts_are_read(text, expected):
+    for reader in (read, read_by_tokens):
+        assert names(reader(text))[1:] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("a.b\x0c\n", "1:4", "unexpected character"),
+        ("a.b\n\x00\n", "2:1", "unexpected character"),
+        (b"a.\xffb\n", "1:1", "expected an operation"),
+        ("a.é\n", "1:1", "expected an operation"),
+        ("%é = a.b\n", "1:1", "expected an operation"),
+        ("\x85a.b\n", "1:1", "expected an operation"),
+        ("a.b\n%4x = a.c : f32\n", "2:1", "is not a value"),
+        ("%r:99999999999999999999 = a.b : f32\n", "1:1", "more values than a text of this size"),
+        ("%r:0 = a.b : f32\n", "1:1", "at least one value"),
+        ('%r:1000000 = "a.b"() : () -> f32\n', "1:1", "more values than a text of this size"),
+        ("a.b ---\n", "1:7", "ends after '-'"),
+        ("a.b {k = 1} attributes\n", "1:22", "ends after 'attributes'"),
+        ("a.b\nreturn... 1\n", "2:1", "expected an operation"),
+        ("module {\n^a(%x: :):\na.b\n}\n", "2:8", "expected a type"),
+        ("func.func @f() -> else tensor<4xf32> {\n  a.b\n}\n", "1:1", "is not a type"),
+        ('"a.b"() : () -> () // \ra.c)\n', "1:27", "unbalanced"),
+    ],
+)
+def test_odd_texts_are_refused(text, place, message):
+    for reader in (read, read_by_tokens):
+        with pytest.raises(ReadError, match=message) as caught:
+            reader(text)
+        assert f"{caught.value.line}:{caught.value.column}" == place
+
+
+def test_long_messages_are_cut():
+    with pytest.raises(ReadError) as caught:
+        read("%0 = arith.constant 1 : " + "x" * 10_000 + "\n")
+    assert len(caught.value.message) < 300
+
+
+def test_an_operation_taken_back_leaves_no_name():
+    program = read("%a = x.y : i1\nx.region {\n  %a = x.z\n    : i2\n  x.use %a\n}\nx.last %a\n")
+    assert program.value_types[only(program, "x.use").operands[0]] == "i2"
+    assert program.value_types[only(program, "x.last").operands[0]] == "i1"
+
+
+def test_short_form_of_a_reduction_holds_its_region():
+    text = """func.func @f(%a: tensor<4x8xf32>, %i: tensor<f32>) -> tensor<4xf32> {
+  %r = stablehlo.reduce(%a init: %i) applies stablehlo.add across dimensions = [1]
+    : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+"""
+    program = read(text)
+    (block,) = only(program, "stablehlo.reduce").regions[0].blocks
+    assert [(op.name, op.implied) for op in block.ops] == [("stablehlo.add", True), ("stablehlo.return", True)]
+    assert [program.value_types[value] for value in block.args] == ["tensor<f32>", "tensor<f32>"]
+    assert list(only(program, "stablehlo.add").operands) == block.args
+    assert program.value_types[only(program, "stablehlo.reduce").results[0]] == "tensor<4xf32>"
+
+
+def test_expressions_have_their_operands_as_arguments():
+    program = read(
+        "emitc.func @f(%a: i32) -> i32 {\n  %e = emitc.expression %a : (i32) -> i32 {\n"
+        "    %c = emitc.add %a, %a : (i32, i32) -> i32\n    emitc.yield %c : i32\n  }\n  return %e : i32\n}\n"
+    )
+    expression = only(program, "emitc.expression")
+    (block,) = expression.regions[0].blocks
+    assert list(only(program, "emitc.add").operands) == block.args * 2
+    assert expression.operands[0] not in block.args
+    assert only(program, "emitc.return").operands == expression.results
+
+
+def test_types_that_aliases_make_too_long_are_refused():
+    text = "!a0 = i1\n" + "".join(f"!a{k + 1} = tuple<!a{k}, !a{k}>\n" for k in range(30))
+    assert names(read(text + "%0 = a.b : !a5\n")) == ["builtin.module", "a.b"]
+    with pytest.raises(ReadError, match="stands for more than 65,536 characters") as caught:
+        read(text + "%0 = a.b : !a30\n")
+    assert caught.value.line == 32
