@@ -85,7 +85,13 @@ REGION_FIRST = frozenset(
     ["func.func", "llvm.func", "gpu.func", "builtin.module", "gpu.module", "scf.for", "scf.if", "scf.parallel",
      "scf.forall", "scf.while", "affine.for", "affine.if", "affine.parallel"]
 )  # fmt: skip
-"""Operations whose first `{` opens a region unless `attributes` stands before it."""
+"""Operations whose first `{` opens a region unless `attributes` stands before it; so does that of any function."""
+
+
+def is_region_first(name: str) -> bool:
+    """Is the first `{` outside brackets a region, unless `attributes` stands before it?"""
+    return name in REGION_FIRST or name.endswith(".func")
+
 
 REGIONLESS = frozenset(["arith", "math", "cf", "index", "complex", "llvm", "func"])
 REGIONLESS_BUT = frozenset(["llvm.func", "llvm.mlir.global", "llvm.comdat", "func.func"])

@@ -17,11 +17,11 @@ from .dialects import (
     ONE_RESULT,
     OPERANDS,
     REGION_ENDS,
-    REGION_FIRST,
     REGIONLESS,
     REGIONLESS_BUT,
     USE_KEYWORDS,
     WITH_BUILTIN_TYPES,
+    is_region_first,
 )
 from .lexer import CLOSER, TOKEN, Unreadable, dialect_body_end, string_end
 from .types import is_type, parse_type, split_types, with_element
@@ -162,7 +162,7 @@ def _is_dictionary(op_name: str, tokens: list[_Token], k: int, *, first: bool) -
     """Is the `{` at `k`, the first one outside brackets or another, the start of an attribute dictionary, for certain?"""
     if k + 2 >= len(tokens) or tokens[k + 1].kind not in ("word", "string"):
         return False
-    if first and op_name in REGION_FIRST and tokens[k - 1].text != "attributes":
+    if first and is_region_first(op_name) and tokens[k - 1].text != "attributes":
         return False
     after = tokens[k + 2].text
     if after in ("=", ","):
@@ -193,6 +193,17 @@ LITERALS = frozenset(["dense", "array", "sparse"])
 _ENDS_OPERAND = frozenset(["value", "word", "number", "string", "symbol", "label", "close", "prefixed", "dialect"])
 
 
+def _names_results(tokens: list[_Token], top: list[int], at: int) -> bool:
+    """Is what starts here `%a:2, %b =`?"""
+    for k in top[at:]:
+        token = tokens[k]
+        if token.text == "=":
+            return True
+        if token.kind not in ("slot", "number") and token.text not in (":", ","):
+            return False
+    return False
+
+
 def _one_statement(name: str, tokens: list[_Token], top: list[int], opens: bool) -> bool:
     """No second operation starts inside, and every `{` is a dictionary (but the last one, if it opens a region)."""
     if any(token.text == "{" for token in tokens):
@@ -202,7 +213,7 @@ def _one_statement(name: str, tokens: list[_Token], top: list[int], opens: bool)
                 return False
     previous = None
     words = 0
-    for k in top:
+    for at, k in enumerate(top):
         token = tokens[k]
         words = words + 1 if token.kind == "word" else 0
         if words > LONGEST_PHRASE:
@@ -210,7 +221,7 @@ def _one_statement(name: str, tokens: list[_Token], top: list[int], opens: bool)
         if previous is not None and tokens[previous].kind in ("open", "dialect"):
             if token.kind == "word" and ("." in token.text or token.text in JOINED_NAMES):
                 return False
-            if token.kind == "slot" and tokens[min(k + 1, len(tokens) - 1)].text == "=":
+            if token.kind == "slot" and _names_results(tokens, top, at):
                 return False
         elif token.kind == "word" and "." in token.text and previous is not None and token.spaced:
             before = tokens[previous]

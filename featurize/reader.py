@@ -25,10 +25,10 @@ from .dialects import (
     NOT_OPERATIONS,
     OWN_DEFAULT,
     REGION_ENDS,
-    REGION_FIRST,
     REGIONLESS,
     REGIONLESS_BUT,
     TRANSPARENT,
+    is_region_first,
 )
 from .generic_form import alias_uses, aliases_in, generic_form_of, is_flat, is_one_type, successors_of, type_end
 from .lexer import (
@@ -109,7 +109,11 @@ _FIRST, _MORE, _NAME, _REST, _OPENS, _CLOSE, _LABEL, _PARAMS = range(1, 9)
 _split_values = re.compile(r"(%[A-Za-z0-9_$.\-#]*+)", re.ASCII).split
 _find_labels = re.compile(r"\^([A-Za-z0-9_$.\-]++)", re.ASCII).findall
 _hide_labels = re.compile(r"\^[A-Za-z0-9_$.\-]++", re.ASCII).sub
-_odd_value = re.compile(r"%(?:[0-9]++[A-Za-z_$.\-]|[^A-Za-z0-9_$.\-]|\Z)|#(?![0-9A-Za-z_])", re.ASCII).search
+_odd_value = re.compile(
+    r"%(?:[0-9]++[A-Za-z_$.\-]|[^A-Za-z0-9_$.\-]|\Z|[A-Za-z0-9_$.\-]*+\#(?![0-9]++(?![\#A-Za-z_$.\-])))"
+    r"|\#(?![0-9A-Za-z_])",
+    re.ASCII,
+).search
 """What only looks like a value to `_split_values`, or like an index."""
 _values = re.compile(rf"({VALUE}(?:\#[0-9]++)?+)", re.ASCII).split
 _find_values = re.compile(rf"{VALUE}(?:\#[0-9]++)?+", re.ASCII).findall
@@ -148,6 +152,8 @@ class _Careful(Exception):
 
 
 _CLOSES = frozenset(")]}>")
+_NO_LOCATION = frozenset("([{=,")
+"""A `loc(...)` behind one of these is an attribute of its own."""
 _GOES_ON = frozenset([",", ":", "->", "=>", "="])
 """After these an operation is not over."""
 
@@ -935,6 +941,10 @@ class _Reader:
         self.frame.block.ops.pop()
         names, types = self.names, self.types
         results = set(op.results)
+        undo = self.frame.undo
+        while undo and names.get(undo[-1][0]) in results:
+            hidden, old = undo.pop()
+            names[hidden] = old
         while names and next(reversed(names.values())) in results:
             names.popitem()
         mark = self.mark if self.awaits is op else len(types) - len(results)
@@ -992,7 +1002,7 @@ class _Reader:
         text = self.text
         if frame.op.name.partition(".")[0] in REGIONLESS and frame.op.name not in REGIONLESS_BUT:
             return False
-        if frame.op.name in REGION_FIRST and not frame.op.regions and not inside:
+        if is_region_first(frame.op.name) and not frame.op.regions and not inside:
             return last != "attributes"
         match = _dictionary(text, position)
         if match is not None and match[2] and match[2] != ":":
@@ -1075,7 +1085,10 @@ class _Reader:
                     position = balanced_end(text, self.after_space(end))
                     joins = True
                     continue
-            elif kind == "word" and part == "loc" and brackets[-1][0] == ")" and text.startswith("(", end):
+            elif (
+                kind == "word" and part == "loc" and brackets[-1][0] == ")" and last not in _NO_LOCATION
+                and text.startswith("(", end)
+            ):  # fmt: skip
                 position = balanced_end(text, end)
                 continue
             if first and kind == "label" and new_line and self.is_label(position):
@@ -1155,6 +1168,7 @@ class _Reader:
                     joins = not brackets
                 elif part == "<" and last in LITERALS:
                     end = balanced_end(text, position)
+                    self.check_text(text[position:end], position)
                     part = self.plain_group(position, end) if end - position <= _LONGEST_STRING else "<...>"
                     joins = not brackets
                 else:
@@ -1197,7 +1211,9 @@ class _Reader:
             self.define_results(op, names, more, form.results if more else (form.result,), frame.start)
         elif form.unnamed:
             self.add_results(op, form.unnamed)
-        self.check_end(op, frame, position)
+        if last in UNFINISHED:
+            here = len(self.text[frame.start : position].rstrip()) - 1
+            raise Unreadable(f"'{op.name}' ends after '{last}'", frame.start + here)
         if " applies " in op.text:
             self.add_applied(op)
         self.frame.block.ops.append(op)
@@ -1223,14 +1239,6 @@ class _Reader:
         block.ops = [inner, end]
         self.types.extend([written] * 3)
         self.defs.extend([block, block, inner])
-
-    def check_end(self, op: Op, frame: _Frame, position: int) -> None:
-        """An operation does not end in the middle of something."""
-        tail = frame.template[-1].rstrip()
-        for word in UNFINISHED:
-            if tail.endswith(word):
-                here = len(self.text[frame.start : position].rstrip()) - 1
-                raise Unreadable(f"'{op.name}' ends after '{word}'", frame.start + here)
 
     def plain_group(self, position: int, end: int) -> str:
         """The text of an attribute dictionary, comments and long strings left out."""
@@ -1522,7 +1530,7 @@ class _Reader:
 
 
 _strings = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.ASCII).sub
-_locations = re.compile(r" loc\((?:[^()\"]++|\([^()\"]*+\))*+\)", re.ASCII).sub
+_locations = re.compile(r"(?<![\[({=,]) loc\((?:[^()\"]++|\([^()\"]*+\))*+\)", re.ASCII).sub
 
 
 def _list_once(op: Op, kept: int) -> None:

@@ -501,9 +501,12 @@ def test_long_messages_are_cut():
 
 
 def test_an_operation_taken_back_leaves_no_name():
-    program = read("%a = x.y : i1\nx.region {\n  %a = x.z\n    : i2\n  x.use %a\n}\nx.last %a\n")
-    assert program.value_types[only(program, "x.use").operands[0]] == "i2"
-    assert program.value_types[only(program, "x.last").operands[0]] == "i1"
+    program = read("%a = x.y : i1\nx.region {\n  %b = x.q : i3\n  %a = x.z\n    %a : i2\n  x.use %a\n}\nx.last %a\n")
+    assert [program.value_types[only(program, name).operands[0]] for name in ("x.z", "x.use", "x.last")] == [
+        "i1",
+        "i2",
+        "i1",
+    ]
 
 
 def test_short_form_of_a_reduction_holds_its_region():
