@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from numbers import Real
@@ -62,12 +63,11 @@ def _symbol(op: Op) -> str:
         while end < len(rest) and (rest[end].isalnum() or rest[end] in "_$.-"):
             end += 1
         return rest[:end]
-    mark = text.find("sym_name")
-    if mark >= 0:
-        start = text.find('"', mark)
-        if start >= 0:
-            return text[start + 1 : text.index('"', start + 1)]
-    return "<anonymous>"
+    written = _SYMBOL.search(text)
+    return written[1] if written else "<anonymous>"
+
+
+_SYMBOL = re.compile(r'\bsym_name"?+\s*+=\s*+"((?:[^"\\]++|\\.)*+)"')
 
 
 def function_features(program: Program, function: Op, groups: Iterable[str] | None = None) -> dict[str, float]:

@@ -17,7 +17,7 @@ VALUE = r"%(?:[0-9]++|[A-Za-z$._\-][A-Za-z0-9_$.\-]*+)"
 """An SSA name, without `#n`."""
 IDENT = r"[A-Za-z_][A-Za-z0-9_$.]*+"
 """A bare identifier, dots included: `arith.addf`, `iter_args`."""
-RESULTS = rf"{VALUE}(?::[0-9]++)?+(?:[ ]*+,[ ]*+{VALUE}(?::[0-9]++)?+)*+"
+RESULTS = rf"{VALUE}(?::[0-9]++)?+(?:{SPACE},{SPACE}{VALUE}(?::[0-9]++)?+)*+"
 
 _COMPLETE_STRING = r'"(?:[^"\\\n]++|\\.)*+"'
 

@@ -216,7 +216,7 @@ def _one_statement(name: str, tokens: list[_Token], top: list[int], opens: bool)
     for at, k in enumerate(top):
         token = tokens[k]
         words = words + 1 if token.kind == "word" else 0
-        if words > LONGEST_PHRASE:
+        if words > LONGEST_PHRASE or (token.text == "loc" and tokens[min(k + 1, len(tokens) - 1)].text == "("):
             return False
         if previous is not None and tokens[previous].kind in ("open", "dialect"):
             if token.kind == "word" and ("." in token.text or token.text in JOINED_NAMES):

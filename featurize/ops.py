@@ -83,7 +83,8 @@ def ops(view: FunctionView) -> dict[str, float]:
 
 def constant_text(text: str) -> str:
     """The value of a constant in either syntax: ` 1.5 : f32`, `() <{value = 1.5 : f32}> …` -> "1.5 : f32"."""
+    text = " ".join(text.split())
     if is_generic(text):
         match = re.search(r"value\s*=\s*(.*?)\s*\}>", text, re.S)
         return match.group(1) if match else text
-    return text.strip()
+    return text

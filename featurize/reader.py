@@ -152,7 +152,7 @@ class _Careful(Exception):
 
 
 _CLOSES = frozenset(")]}>")
-_NO_LOCATION = frozenset("([{=,")
+_NO_LOCATION = frozenset("([{=,:")
 """A `loc(...)` behind one of these is an attribute of its own."""
 _GOES_ON = frozenset([",", ":", "->", "=>", "="])
 """After these an operation is not over."""
@@ -901,7 +901,7 @@ class _Reader:
         if char in "#!":
             match = _alias_line(text, position)
             if match is not None and self.frame.form == _TOP and is_flat(match[2]):
-                self.define_alias_name(match[1], match[2], position)
+                self.define_alias_name(match[1], normalized(match[2]), position)
                 return match.end()
             return self.read_alias(position)
         start = position
@@ -1020,8 +1020,8 @@ class _Reader:
         if text.startswith("}", after):
             return not inside and last != "attributes"
         match = _region_start(text, position)
-        if match is None:
-            return False
+        if match is None:  # a list of values is written behind its brace, a first line on the next
+            return text.startswith("%", after) and "\n" in text[position:after]
         if match[1] is not None:
             return (
                 "." in match[1]
@@ -1112,7 +1112,7 @@ class _Reader:
             else:
                 words = 0
             if kind == "value":
-                if not brackets and part[1:].isdigit() and text[end : end + 1].isalpha():
+                if not brackets and part[1:].isdigit() and (text[end : end + 1].isalpha() or text[end : end + 1] in ("_", "$")):
                     raise Unreadable(
                         f"'{part}{text[end]}...' is not a value", position, "A name that starts with a digit has digits only."
                     )
@@ -1530,7 +1530,7 @@ class _Reader:
 
 
 _strings = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.ASCII).sub
-_locations = re.compile(r"(?<![\[({=,]) loc\((?:[^()\"]++|\([^()\"]*+\))*+\)", re.ASCII).sub
+_locations = re.compile(r"(?<![\[({=,:]) loc\((?:[^()\"]++|\([^()\"]*+\))*+\)", re.ASCII).sub
 
 
 def _list_once(op: Op, kept: int) -> None:
