@@ -4,7 +4,7 @@ BIN := .venv/bin
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dataset train report test lint bench golden corpus-check clean system-tools
+.PHONY: help setup dataset train report test lint bench golden corpus-check fuzz clean system-tools
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -49,8 +49,12 @@ golden: .venv/.with-dev ## rewrite the golden vectors and docs/features.md; read
 	$(BIN)/python tests/featurize/test_golden.py
 	$(BIN)/python -m irgauge.featurize.describe > docs/features.md.new && mv docs/features.md.new docs/features.md
 
-corpus-check: setup ## compare the reader with mlir-opt over ../shared/corpus
-	$(BIN)/python tests/featurize/corpus_check.py --corpus ../shared/corpus
+corpus-check: setup ## compare the reader with mlir-opt over ../shared/corpus, and the features of each form of a program
+	@mkdir -p build
+	$(BIN)/python tests/featurize/corpus_check.py --corpus ../shared/corpus --forms --list build/corpus-check.tsv
+
+fuzz: setup ## feed the reader 200,000 broken programs and hostile texts; build/fuzz gets the first that fails
+	$(BIN)/python tests/featurize/fuzz.py --corpus ../shared/corpus
 
 clean: ## remove what was made here; the committed datasets and models stay
 	rm -rf .venv build dist reports/out irgauge.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

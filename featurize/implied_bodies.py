@@ -38,11 +38,11 @@ _RANDOM = (
     *[BodyOp("arith.sitofp", 1, 1)] * 2, *[BodyOp("arith.mulf", 2, 1)] * 2, *[BodyOp("arith.addf", 2, 1)] * 2,
     BodyOp("arith.subf", 2, 1),
 )  # fmt: skip
-_POOLING = re.compile(r"linalg\.pooling_\w+?_(sum|max_unsigned|min_unsigned|max|min)$", re.ASCII)
+_POOLED = ("sum", "max_unsigned", "min_unsigned", "max", "min")
 _INTEGER = re.compile(r"[su]?i([0-9]{1,9})|index", re.ASCII)
 _FLOAT = re.compile(r"[bt]?f([0-9]{1,3})", re.ASCII)
-_SHORT = re.compile(r"\s*\{\s*([A-Za-z_]\w*\.[\w.]+)\s*(?:\{[^{}]*\}\s*)?\}", re.ASCII)
-_KIND = re.compile(r"kind\s*=\s*#linalg\.elementwise_kind<(\w+)>", re.ASCII)
+_SHORT = re.compile(r"\s*+\{\s*+([A-Za-z_]\w*+\.[\w.]++)\s*+(?:\{[^{}]*+\}\s*+)?+\}", re.ASCII)
+_KIND = re.compile(r"kind\s*+=\s*+#linalg\.elementwise_kind<(\w++)>", re.ASCII)
 
 
 def _bits(element: str) -> int:
@@ -89,9 +89,9 @@ def implied_body(name: str, elements: list[str], text: str) -> tuple[BodyOp, ...
     kind = _KIND.search(text) if short == "elementwise" else None
     if kind:
         short = kind[1]
-    pooling = _POOLING.match(name)
+    pooling = next((p for p in _POOLED if short.startswith("pooling_") and short.endswith(f"_{p}")), "")
     if pooling:
-        return (*_cast(elements[0], output, unsigned), BodyOp(_BINARY[pooling[1]][integer], 2, 1), _YIELD)
+        return (*_cast(elements[0], output, unsigned), BodyOp(_BINARY[pooling][integer], 2, 1), _YIELD)
     if short in _UNARY and len(elements) == 2:
         return (*_cast(elements[0], output, unsigned), BodyOp(_UNARY[short], 1, 1), _YIELD)
     if short in _BINARY and len(elements) == 3:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .attribute_text import is_generic, property_text
+from .attribute_text import is_generic, split_top
 from .function_view import FunctionView
 from .ops import safe_name
 from .program import Block, Op
@@ -13,7 +13,7 @@ FEATURES: dict[str, tuple[str, str]] = {
     "options.count": ("attributes of the function and the modules around it, names and types apart", "count"),
     "options.noalias": ("arguments marked llvm.noalias", "count"),
 }
-_OWN = {
+_OWN = {  # with llvm.func's own, which the custom syntax writes as words, or not at all
     "sym_name",
     "function_type",
     "arg_attrs",
@@ -22,11 +22,18 @@ _OWN = {
     "operandSegmentSizes",
     "res_names",
     "arg_names",
+    "CConv",
+    "linkage",
+    "visibility_",
+    "unnamed_addr",
 }
-_ENTRY = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([A-Za-z_][\w$.-]*))\s*(=)?\s*')
-_INTEGER = re.compile(r"(-?\d+)\s*(?::\s*(?:[su]?i\d+|index))?$")
-_FLOAT = re.compile(r"(-?\d+\.\d*(?:[eE][-+]?\d+)?)\s*(?::\s*\w+)?$")
-_ENUM = re.compile(r'(?:#[\w.]+<\s*([\w.-]+)\s*>|"([\w.:-]{1,32})"|(true|false|unit))$')
+_ENTRY = re.compile(r'\s*+(?:"((?:[^"\\]++|\\.)*+)"|([A-Za-z_][\w$.-]*+))\s*+(=)?+')
+_INTEGER = re.compile(r"(-?\d++)\s*+(?::\s*+(?:[su]?i\d++|index))?+$")
+_FLOAT = re.compile(r"(-?\d++\.\d*+(?:[eE][-+]?\d++)?+)\s*+(?::\s*+\w++)?+$")
+_ENUM = re.compile(r'(?:#[\w.]++<\s*+([\w.-]++)\s*+>|"([\w.:-]{1,32})"|(true|false|unit))$')
+_PROPERTIES = re.compile(r"\([^)]*+\)\s*+(?:\[[^\]]*+\]\s*+)?+<\{")
+_TAIL = re.compile(r"\)\s*+(\{)")
+_ATTRIBUTES = re.compile(r"\battributes\s*+(\{)")
 
 
 def options(view: FunctionView) -> dict[str, float]:
@@ -34,7 +41,7 @@ def options(view: FunctionView) -> dict[str, float]:
     out = {"options.count": 0.0, "options.noalias": 0.0}
     function = view.function
     text = view.text_of(function)
-    out["options.noalias"] = float(len(re.findall(r"llvm\.noalias", text)))
+    out["options.noalias"] = float(text.count("llvm.noalias"))
     scopes: list[Op] = [function]
     block: Block | None = function.parent
     while block is not None:
@@ -67,35 +74,25 @@ def attributes(text: str) -> list[tuple[str, str | None]]:
     stripped = text.lstrip()
     chunks: list[str] = []
     if is_generic(stripped):
-        properties = re.match(r"\([^)]*\)\s*(?:\[[^\]]*\]\s*)?<\{", stripped)
+        properties = _PROPERTIES.match(stripped)
         if properties:
             end = _match_brace(stripped, properties.end() - 1)
             chunks.append(stripped[properties.end() : end])
             stripped = stripped[end + 1 :]
-        tail = re.search(r"\)\s*(\{)", stripped)
+        tail = _TAIL.search(stripped)
         if tail:
             chunks.append(stripped[tail.start(1) + 1 : _match_brace(stripped, tail.start(1))])
     else:
-        at = re.search(r"\battributes\s*(\{)", stripped)
+        at = _ATTRIBUTES.search(stripped)
         if at:
             chunks.append(stripped[at.start(1) + 1 : _match_brace(stripped, at.start(1))])
     out: list[tuple[str, str | None]] = []
     for chunk in chunks:
-        at_ = 0
-        while at_ < len(chunk):
-            match = _ENTRY.match(chunk, at_)
-            if match is None:
-                break
-            name = match.group(1) or match.group(2) or ""
-            at_ = match.end()
-            value: str | None = None
-            if match.group(3):
-                value = property_text(f"value = {chunk[at_:]}", "value")
-                at_ += len(chunk[at_:]) - len(chunk[at_:].lstrip()) + len(value)
-            while at_ < len(chunk) and chunk[at_] in " ,\n\t":
-                at_ += 1
-            if name and name not in _OWN and not name.endswith(".noalias"):
-                out.append((name, value))
+        for part in split_top(chunk):
+            match = _ENTRY.match(part)
+            name = (match.group(1) or match.group(2) or "") if match else ""
+            if match and name and name not in _OWN and not name.endswith(".noalias"):
+                out.append((name, part[match.end() :].strip() if match.group(3) else None))
     return out
 
 

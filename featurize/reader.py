@@ -81,7 +81,7 @@ _FAST = re.compile(
 
 _NEXT = rf"""{SPACE}(?:
       \}}
-    | \^[A-Za-z0-9_$.\-]++(?:\(%[^\n"]*\))?+\ *+:
+    | \^[A-Za-z0-9_$.\-]++(?:\(%[^\n"()]*+\))?+\ *+:
     | {VALUE}(?::[0-9]++)?+(?:\ *+,\ *+{VALUE}(?::[0-9]++)?+)*+\ *+=\ *+
       (?:"|[A-Za-z_][A-Za-z0-9_$]*+\.|call\b|constant\b)
     | "[A-Za-z0-9_$.]++"\(
@@ -131,7 +131,7 @@ _alias_line = re.compile(
     r"([#!][A-Za-z_][A-Za-z0-9_$]*+) = ([^\n\r/{}\"]{0,2000}+)\n(?=[ \t]*+(?:[#!\n]|//|module\b|func\.func\b))",
     re.ASCII,
 ).match
-_dictionary = re.compile(rf'\{{{SPACE}(?:"[^"\n]*"|({IDENT})){SPACE}([=,}}:]|\Z)?', re.ASCII).match
+_dictionary = re.compile(rf'\{{{SPACE}(?:"[^"\n]*+"|({IDENT})){SPACE}([=,}}:]|\Z)?', re.ASCII).match
 _region_start = re.compile(
     rf"""\{{{SPACE}(?: [\^] | {RESULTS}{SPACE}={SPACE} | "[^"\n]*+"{SPACE}\( | ({IDENT}) | [\#!]{IDENT}{SPACE}= )""",
     re.ASCII | re.VERBOSE,

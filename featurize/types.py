@@ -61,16 +61,17 @@ class TypeInfo:
 
 
 _SHAPED = re.compile(r"(memref|tensor|vector)<", re.ASCII)
-_DIMENSIONS = re.compile(r"(?:(?:\d+|\?|\[\d+\])\s*x\s*)*", re.ASCII)
-_DIMENSION = re.compile(r"(\[)?(\d+|\?)", re.ASCII)
-_INTEGER = re.compile(r"[su]?i(\d+)", re.ASCII)
-_FLOAT = re.compile(r"f(\d+)(?:E\d+M\d+\w*)?", re.ASCII)
-_QUANTIZED = re.compile(r"!quant\.\w+<[su]?i(\d+)|!quant\.\w+<\w*?(\d+)", re.ASCII)
+_DIMENSIONS = re.compile(r"(?:(?:\d++|\?|\[\d++\])\s*+x\s*+)*+", re.ASCII)
+_DIMENSION = re.compile(r"(\[)?(\d++|\?)", re.ASCII)
+_INTEGER = re.compile(r"[su]?i(\d++)", re.ASCII)
+_FLOAT = re.compile(r"f(\d++)(?:E\d++M\d++\w*+)?+", re.ASCII)
+_QUANTIZED = re.compile(r"!quant\.\w++<[A-Za-z_]*+(\d++)", re.ASCII)
 _POINTER = re.compile(r"!(?:llvm|tt|spirv|ptr|cuda_tile|fir|emitc|cir)\.(?:ptr|ref)\b", re.ASCII)
-_TORCH_TENSOR = re.compile(r"!torch\.v?tensor<(?:\[([^\]]*)\]|\*)?(?:,([^<>]+(?:<[^<>]*>)?))?", re.ASCII)
+_TORCH_TENSOR = re.compile(r"!torch\.v?tensor<(?:\[([^\]]*+)\]|\*)?+(?:,([^<>]++(?:<[^<>]*+>)?+))?+", re.ASCII)
 _DECIMAL = re.compile(r"-?[0-9]{1,30}", re.ASCII)
-_STRIDED = re.compile(r"strided<\[([^\]]*)\](?:\s*,\s*offset\s*:\s*(-?\d+|\?))?\s*>", re.ASCII)
-_SPACES = re.compile(r"\s+")
+_STRIDED = re.compile(r"strided<\[([^\]]*+)\](?:\s*+,\s*+offset\s*+:\s*+(-?\d++|\?))?+\s*+>", re.ASCII)
+_ALIAS = re.compile(r"#[A-Za-z_][\w$]*+", re.ASCII)
+_SPACES = re.compile(r"\s++")
 
 
 def normalized(text: str) -> str:
@@ -106,7 +107,7 @@ def split_types(text: str) -> tuple[str, ...]:
 
 
 _SCALAR = re.compile(
-    r"[su]?i[0-9]+|index|none|b?f16|tf32|f(?:32|64|80|128)|f[468]E[0-9]+M[0-9]+[A-Z0-9]*|token", re.ASCII
+    r"[su]?i[0-9]++|index|none|b?f16|tf32|f(?:32|64|80|128)|f[468]E[0-9]++M[0-9]++[A-Z0-9]*+|token", re.ASCII
 )
 _BRACKETED = ("complex<", "tuple<")
 
@@ -164,7 +165,7 @@ def scalar_bits(text: str) -> int:
         return (info.elements or 0) * info.element_bits
     match = _QUANTIZED.match(text)
     if match:
-        return _integer(match[1] or match[2]) or 0
+        return _integer(match[1]) or 0
     return 64 if _POINTER.match(text) else 0
 
 
@@ -198,7 +199,7 @@ def _layout(
             if shape is not None and len(strides) != len(shape):
                 return None, None, space
             return strides, offset, next((p for p in extra if p is not part), "")
-        if part.startswith("affine_map<") or re.fullmatch(r"#[A-Za-z_][\w$]*", part):
+        if part.startswith("affine_map<") or _ALIAS.fullmatch(part):
             mapped = True
         else:
             space = part

@@ -5,6 +5,10 @@ stands between lines that start with `// -----`; chunks that are meant to be ref
 
 "same" compares operation by operation name, implied ones and bodies of named linalg operations included. "facts" also
 compares blocks, block arguments, results, operands, successors and shapes.
+
+With `--forms`, the features of each chunk are compared with those of its other forms: respelled (see `forms.py`) and, where
+`mlir-opt` reads it, printed in each of its ways. `--list FILE` writes every chunk that is refused, or that differs, with
+the reason: kind, place and message between tabs, one a line.
 """
 
 from __future__ import annotations
@@ -15,14 +19,15 @@ import re
 import shutil
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from irgauge.errors import ReadError
 from irgauge.featurize.inspect import facts
 from irgauge.featurize.program import Op, Program
 from irgauge.featurize.reader import read
+from irgauge.tests.featurize.forms import PRINTS, compare, features_of, respelling_differences
 
 _PRINTED_OP = re.compile(r'^ *(?:%[^=]*= )?"([^"]+)"[(]', re.MULTILINE)
 _FLAGS = ["--allow-unregistered-dialect", "--mlir-print-op-generic", "--mlir-print-local-scope"]
@@ -45,14 +50,17 @@ def find_tool() -> str | None:
     return None
 
 
-def generic_print(tool: str, chunk: bytes, cache: Path | None) -> str | None:
+def printed_by(tool: str, chunk: bytes, cache: Path | None, arguments: Sequence[str] = _FLAGS) -> str | None:
     """What the tool prints for a chunk; None where it refuses it."""
-    kept = cache / hashlib.sha256(chunk).hexdigest() if cache else None
+    key = hashlib.sha256(chunk)
+    if list(arguments) != _FLAGS:
+        key.update("".join(arguments).encode())
+    kept = cache / key.hexdigest() if cache else None
     if kept and kept.exists():
         data = kept.read_bytes()
     else:
         try:
-            done = subprocess.run([tool, *_FLAGS], input=chunk, capture_output=True, timeout=20, check=False)
+            done = subprocess.run([tool, *arguments], input=chunk, capture_output=True, timeout=20, check=False)
             data = done.stdout if done.returncode == 0 else b""
         except subprocess.TimeoutExpired:
             data = b""
@@ -103,65 +111,104 @@ def shaped_types(program: Program, op: Op) -> list[str]:
     ]
 
 
+def form_differences(tool: str | None, chunk: bytes, cache: Path | None) -> dict[str, str]:
+    """For each other form of a chunk that is read: how its features differ; "" if they do not."""
+    text = chunk.decode("utf-8", "surrogateescape")
+    expected = features_of(text)
+    out = dict(respelling_differences(text, expected, seed=1))
+    if tool:
+        for name, arguments in PRINTS.items():
+            printed = printed_by(tool, chunk, cache, ["--allow-unregistered-dialect", *arguments])
+            if printed is not None:
+                out[name] = compare(expected, printed)
+    return out
+
+
 def main(argv: list[str] | None = None) -> int:
     """Print rates and first differences; 1 if a chunk that the tool reads is read otherwise."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--limit", type=int, default=0, help="stop after this many files")
+    parser.add_argument("--every", type=int, default=1, help="look at every n-th file only")
     parser.add_argument("--show", type=int, default=20, help="print this many differences of each kind")
     parser.add_argument("--cache", type=Path, help="keep the tool's prints in this folder")
+    parser.add_argument("--forms", action="store_true", help="compare the features of other forms of each chunk, too")
+    parser.add_argument("--list", type=Path, help="write every refused or differing chunk with its reason to this file")
     options = parser.parse_args(argv)
     tool = find_tool()
     if tool is None:
         print("mlir-opt is not installed: only reading is checked", file=sys.stderr)
     if options.cache:
         options.cache.mkdir(parents=True, exist_ok=True)
-    files = sorted(options.corpus.rglob("*.mlir"))[: options.limit or None]
+    files = sorted(options.corpus.rglob("*.mlir"))[:: options.every][: options.limit or None]
     tally: Counter[str] = Counter()
-    shown: dict[str, list[str]] = {"refused though mlir-opt reads it": [], "counts": [], "facts": [], "refused": []}
+    forms: Counter[str] = Counter()
+    shown: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    refusals = [shown[kind] for kind in ("refused though mlir-opt reads it", "refused")]
     for file in files:
         for number, chunk in enumerate(chunks_of(file.read_bytes())):
             if b"expected-error" in chunk:
                 tally["left out"] += 1
                 continue
             where = f"{file.relative_to(options.corpus)}[{number}]"
-            tally["chunks"] += 1
-            print_text = generic_print(tool, chunk, options.cache) if tool else None
-            if print_text is not None:
-                tally["mlir-opt reads"] += 1
-            try:
-                program = read(chunk, path=where)
-            except ReadError as problem:
-                tally["refused"] += 1
-                kind = "refused" if print_text is None else "refused though mlir-opt reads it"
-                shown[kind].append(str(problem))
-                continue
-            tally["read"] += 1
-            if print_text is None:
-                continue
-            try:
-                printed = read(print_text, path=f"{where} as printed")
-            except ReadError as problem:
-                shown["refused though mlir-opt reads it"].append(str(problem))
-                continue
-            whole = facts(printed, implied=True)["op_counts"]
-            assert whole == dict(sorted(Counter(_PRINTED_OP.findall(print_text)).items())), where
-            off, others = differences(program, printed)
-            tally["same"] += not off
-            tally["facts same"] += not off and not others
-            if off:
-                shown["counts"].append(f"{where}: {off}")
-            elif others:
-                shown["facts"].append(f"{where}: {'; '.join(others)}")
+            for kind, reason in check_chunk(chunk, where, tool, options.cache, tally):
+                shown[kind].append((where, reason))
+            if options.forms and not any(found and found[-1][0] == where for found in refusals):
+                for form, difference in form_differences(tool, chunk, options.cache).items():
+                    forms[form] += 1
+                    if difference:
+                        forms[f"{form} differs"] += 1
+                        shown[f"features: {form}"].append((where, difference))
     for kind, found in shown.items():
         if found:
             print(f"--- {kind}: {len(found)}")
-            print("\n".join(found[: options.show]))
+            print("\n".join(f"{where}: {reason}" for where, reason in found[: options.show]))
+    if options.list:
+        lines = [f"{kind}\t{where}\t{reason}\n" for kind, found in shown.items() for where, reason in found]
+        new = options.list.with_name(options.list.name + ".new")
+        new.write_text("".join(lines), encoding="utf-8", errors="backslashreplace")
+        new.replace(options.list)
     print("---", ", ".join(f"{name} {count}" for name, count in tally.items()))
     read_both = max(tally["mlir-opt reads"], 1)
     print(f"read {tally['read'] / max(tally['chunks'], 1):.2%} of all chunks")
     print(f"same counts {tally['same'] / read_both:.2%}, all facts {tally['facts same'] / read_both:.2%}")
+    for form, count in forms.items():
+        if not form.endswith(" differs"):
+            print(f"same features, {form}: {1 - forms[f'{form} differs'] / count:.2%} of {count}")
     return int(tally["same"] < tally["mlir-opt reads"])
+
+
+def check_chunk(
+    chunk: bytes, where: str, tool: str | None, cache: Path | None, tally: Counter[str]
+) -> Iterator[tuple[str, str]]:
+    """Read a chunk and compare it with the tool's print; (kind, reason) of what is not as it should be."""
+    tally["chunks"] += 1
+    print_text = printed_by(tool, chunk, cache) if tool else None
+    if print_text is not None:
+        tally["mlir-opt reads"] += 1
+    try:
+        program = read(chunk, path=where)
+    except ReadError as problem:
+        tally["refused"] += 1
+        yield ("refused" if print_text is None else "refused though mlir-opt reads it"), problem.one_line()
+        return
+    tally["read"] += 1
+    if print_text is None:
+        return
+    try:
+        printed = read(print_text, path=f"{where} as printed")
+    except ReadError as problem:
+        yield "refused though mlir-opt reads it", problem.one_line()
+        return
+    whole = facts(printed, implied=True)["op_counts"]
+    assert whole == dict(sorted(Counter(_PRINTED_OP.findall(print_text)).items())), where
+    off, others = differences(program, printed)
+    tally["same"] += not off
+    tally["facts same"] += not off and not others
+    if off:
+        yield "counts", str(off)
+    elif others:
+        yield "facts", "; ".join(others)
 
 
 if __name__ == "__main__":

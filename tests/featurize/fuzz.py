@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import multiprocessing
-import os
 import pkgutil
 import random
 import re
@@ -538,7 +537,6 @@ def _set_memory_limit() -> None:
 
 def work(pool: list[str], seed: int, indices: range, current: Any, pipe: Connection) -> None:
     """Check inputs, one after the other; `current` holds the number of the one at work."""
-    os.nice(10)
     _set_memory_limit()
     tally: Counter[str] = Counter()
     for index in indices:
@@ -653,7 +651,6 @@ def growth(run: Callable[[str], object], make: Callable[[int], str], size: int) 
 
 def pump(seed: int, what: str, skip: int, current: Any, pipe: Connection) -> None:
     """Time all pumps of one kind, after the first `skip` ones."""
-    os.nice(10)
     _set_memory_limit()
     cases: Iterator[tuple[str, Callable[[str], object], Callable[[int], str], int]]
     if what == "reader":
