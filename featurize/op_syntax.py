@@ -159,7 +159,7 @@ def _top(tokens: list[_Token]) -> list[int]:
 
 
 def _is_dictionary(op_name: str, tokens: list[_Token], k: int, *, first: bool) -> bool:
-    """Is the `{` at `k`, the first one outside brackets or another, the start of an attribute dictionary, for certain?"""
+    """Is the `{` at `k` the start of an attribute dictionary for certain? `first`: it is the first outside brackets."""
     if k + 2 >= len(tokens) or tokens[k + 1].kind not in ("word", "string"):
         return False
     if first and is_region_first(op_name) and tokens[k - 1].text != "attributes":
@@ -754,4 +754,16 @@ def form_of(name: str, template: str) -> Form:
     return form
 
 
-__all__ = ["DEFINE", "FORMS", "JOINED_NAMES", "LIKE_NEXT", "LITERALS", "MAYBE", "UNFINISHED", "USE", "Form", "analyse", "form_of"]
+__all__ = [
+    "DEFINE",
+    "FORMS",
+    "JOINED_NAMES",
+    "LIKE_NEXT",
+    "LITERALS",
+    "MAYBE",
+    "UNFINISHED",
+    "USE",
+    "Form",
+    "analyse",
+    "form_of",
+]

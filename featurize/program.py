@@ -6,9 +6,9 @@ Values are plain integers: index into `Program.value_types` and `Program.value_d
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from .aliases import Aliases
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .op_syntax import Form

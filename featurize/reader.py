@@ -46,7 +46,20 @@ from .lexer import (
     skip_space,
     string_end,
 )
-from .op_syntax import DEFINE, FORMS, JOINED_NAMES, LIKE_NEXT, LITERALS, LONGEST_PHRASE, MAYBE, UNFINISHED, USE, Form, Slot, form_of
+from .op_syntax import (
+    DEFINE,
+    FORMS,
+    JOINED_NAMES,
+    LIKE_NEXT,
+    LITERALS,
+    LONGEST_PHRASE,
+    MAYBE,
+    UNFINISHED,
+    USE,
+    Form,
+    Slot,
+    form_of,
+)
 from .program import Block, Op, Program, Region
 from .types import normalized, split_types
 
@@ -976,9 +989,7 @@ class _Reader:
             if match[1]:
                 return bool(_quoted_op(text, match.start(1)))
             word = match[2]
-            return "." in word or (
-                (new_line or last[-1:] in _CLOSES) and self.full_name(word, named=True) is not None
-            )
+            return "." in word or ((new_line or last[-1:] in _CLOSES) and self.full_name(word, named=True) is not None)
         if char == '"':
             return new_line and bool(_quoted_op(text, position))
         if char in "#!":
@@ -1112,9 +1123,15 @@ class _Reader:
             else:
                 words = 0
             if kind == "value":
-                if not brackets and part[1:].isdigit() and (text[end : end + 1].isalpha() or text[end : end + 1] in ("_", "$")):
+                if (
+                    not brackets
+                    and part[1:].isdigit()
+                    and (text[end : end + 1].isalpha() or text[end : end + 1] in ("_", "$"))
+                ):
                     raise Unreadable(
-                        f"'{part}{text[end]}...' is not a value", position, "A name that starts with a digit has digits only."
+                        f"'{part}{text[end]}...' is not a value",
+                        position,
+                        "A name that starts with a digit has digits only.",
                     )
                 written.append(part)
                 pieces.append(part)
@@ -1220,7 +1237,7 @@ class _Reader:
         return position
 
     def add_applied(self, op: Op) -> None:
-        """The region of `stablehlo.reduce(%a init: %i) applies stablehlo.add across ...`, as the generic print has it."""
+        """The region of `stablehlo.reduce(%a init: %i) applies stablehlo.add ...`, as the generic print has it."""
         words = op.text.partition(" applies ")[2].split(None, 1)
         if not words or "." not in words[0] or op.regions or not op.operands:
             return

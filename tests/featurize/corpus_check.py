@@ -6,9 +6,9 @@ stands between lines that start with `// -----`; chunks that are meant to be ref
 "same" compares operation by operation name, implied ones and bodies of named linalg operations included. "facts" also
 compares blocks, block arguments, results, operands, successors and shapes.
 
-With `--forms`, the features of each chunk are compared with those of its other forms: respelled (see `forms.py`) and, where
-`mlir-opt` reads it, printed in each of its ways. `--list FILE` writes every chunk that is refused, or that differs, with
-the reason: kind, place and message between tabs, one a line.
+With `--forms`, the features of each chunk are compared with those of its other forms: respelled (see `forms.py`) and,
+where `mlir-opt` reads it, printed in each of its ways. `--list FILE` writes every chunk that is refused or differs,
+with the reason: kind, place and message between tabs, one a line.
 """
 
 from __future__ import annotations

@@ -149,7 +149,9 @@ def first_difference(expected: Features, found: Features) -> str:
         for key in sorted({*features, *other}):
             if features.get(key) != other.get(key):
                 more = sum(features.get(k) != other.get(k) for k in {*features, *other}) - 1
-                return f"@{name} {key}: {features.get(key)} for {other.get(key)}" + (f" and {more} more" if more else "")
+                return f"@{name} {key}: {features.get(key)} for {other.get(key)}" + (
+                    f" and {more} more" if more else ""
+                )
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Feed the reader broken, odd and hostile MLIR: each input must be read, or refused with one clear line, in linear time.
+"""Feed the reader broken, odd and hostile MLIR: each input is read, or refused with one clear line, in linear time.
 
 A script, not a test: `python tests/featurize/fuzz.py --corpus ../shared/corpus [--inputs 200000] [--seed 0]`.
 
@@ -71,8 +71,9 @@ _ODD_CHARACTERS = (
 _ODD_PIECES = (
     '"', '"\\"', '"\\', "//", "/*", "{-#", "#-}", "loc(", "loc(unknown)", "#", "!", "%", "^", "@", "@\"", "->", "=>",
     "<=", ">=", "==", "::", "...", "%0", "%0#0", "%0#9", "%0:2 =", "%0:0 =", "%0:99999999999 =", "^bb0", "^bb0:",
-    "^bb0(%z: f32):", "#map", "!t", "!llvm.ptr", "tensor<", "memref<4xf32>", "vector<[4]xf32>", "dense<", "dense_resource<",
-    "affine_map<(d0) -> (d0)>", "({", "})", "<{", "}>", "{", "}", "a.b", '"a.b"() : () -> ()', "return", "module {",
+    "^bb0(%z: f32):", "#map", "!t", "!llvm.ptr", "tensor<", "memref<4xf32>", "vector<[4]xf32>", "dense<",
+    "dense_resource<", "affine_map<(d0) -> (d0)>",
+    "({", "})", "<{", "}>", "{", "}", "a.b", '"a.b"() : () -> ()', "return", "module {",
     "func.func @f() {", "scf.yield", "-", ":", "=", ",", "attributes", "else", "do", "case 0", "default", "arith.addf",
     "iter_args(", "ins(", "outs(", "to", "step", "as", "in", "symbol(", "dense<\"0x", "// -----",
 )  # fmt: skip
@@ -124,7 +125,7 @@ def swap_pieces(text: str, rng: random.Random, other: str) -> str:
 def swap_alike(text: str, rng: random.Random, other: str) -> str:
     """Two pieces of one kind: names for names, words for words."""
     pieces = _pieces(text)
-    first = rng.choice("%^@#!\"afimtv01")
+    first = rng.choice('%^@#!"afimtv01')
     alike = [k for k, piece in enumerate(pieces) if piece.startswith(first)]
     for _ in range(rng.choice((1, 2, 4))):
         if len(alike) > 1:
@@ -206,7 +207,9 @@ def windows_lines(text: str, rng: random.Random, other: str) -> str:
 def odd_characters(text: str, rng: random.Random, other: str) -> str:
     out = list(text)
     for _ in range(rng.choice((1, 1, 3))):
-        out.insert(rng.choice((0, len(out), _some(rng, len(out) + 1), _some(rng, len(out) + 1))), rng.choice(_ODD_CHARACTERS))
+        out.insert(
+            rng.choice((0, len(out), _some(rng, len(out) + 1), _some(rng, len(out) + 1))), rng.choice(_ODD_CHARACTERS)
+        )
     return "".join(out)
 
 
@@ -281,7 +284,8 @@ def mutated(pool: list[str], seed: int, index: int) -> Text:
 # --- pumps ------------------------------------------------------------------------------------------------------------
 
 _UNITS = (
-    "(", ")", "[", "]", "{", "}", "<", ">", "()", "[]", "{}", "<>", "%", "%a", "%a ", "%a, ", "%a = ", "%a:2, ", "%a#1 ",
+    "(", ")", "[", "]", "{", "}", "<", ">", "()", "[]", "{}", "<>", "%", "%a", "%a ", "%a, ", "%a = ", "%a:2, ",
+    "%a#1 ",
     "^", "^a", "^a:\n", "^a(", "^a()", "#", "#a", "#a ", "#a = ", "#a = 1\n", "#a.b<", "!", "!a", "!a = ", "!a.b<", "@",
     "@a", '@"', '@"a"', "::", "a", "a.", "a.b", "a.b ", "a.b\n", "a.b {\n", "a.b {", "a.b (", "a.b {a.c}\n", "a.b {x}",
     "{x = ", "{x, ", "{x}", "({x = ", "({%a = ", "{%a, ", "({%a}", "[{", "<{", "{<", '"', '""', '"a"', '"a" ', '"a"(',
@@ -290,16 +294,19 @@ _UNITS = (
     "-", "->", "- ", "=", "=>", "==", "<=", ">=", "<=>", ":", ", ", ",", ".", "...", "*", "?", "x", "4x", "?x", "[4]x",
     "loc", "loc ", "loc(", "loc()", " loc(#a)", "loc(unknown) ", "tensor<", "tensor<4x", "memref<4xf32>, ", "vector<",
     "complex<", "tuple<", "dense<", "dense<[", "array<", "affine_map<", "(d0) -> (", "-> (", "() -> ", "f32, ", "f32 ",
-    "{-#", "#-}", "{-# #-}", "return ", "return\n", "else ", "to ", "as ", "iter_args(", "%a: f32, ", "(%a: f32", "%a: ",
+    "{-#", "#-}", "{-# #-}", "return ", "return\n", "else ", "to ", "as ", "iter_args(", "%a: f32, ", "(%a: f32",
+    "%a: ",
     "(%a = ", "a.b %a\n", "%a = a.b\n", "%a = a.b : f32\n", "a.b %a : f32 ", "a.b : f32 ", "a.b ^a ", "call @a() ",
     "module {", "module {\n", "func.func @f() {\n", "scf.if %a {\n", "scf.if %a {} else {", "} else {", "}\n", "} ",
-    "attributes {", "é", "\x00", "\ufeff", "\x0c", "e+", "_", "$", "a$", "a-", "%a-", "a.b -> ", "a.b ,\n", "a.b\n: f32\n",
+    "attributes {", "é", "\x00", "\ufeff", "\x0c", "e+", "_", "$", "a$", "a-", "%a-", "a.b -> ", "a.b ,\n",
+    "a.b\n: f32\n",
     "a.b dense<1> ", "a.b loc(\"x\")\n", 'a.b "x"\n', 'a.b {x = "y"}\n', "a.b [%a, ", "a.b <%a, ", "symbol(", "min(",
     "a.b { a.c } ", "a.b ({", "a.b {a.c ", "a.b {\"x\" = ", "a.b {x = #b.c<", "a.b @f<", "a.b #a.b<\"", "a.b !x.y<(",
 )  # fmt: skip
 _STARTS = (
-    "", "a.b ", "a.b (", "a.b {", "a.b {\n", "%a = ", "%a = a.b ", '"a.b"(', '"a.b"() ', '"a.b"() {x = ', "#a = ", "!a = ",
-    "func.func @f(", "a.b {\n^a(", "//", '"', "a.b dense<", "a.b : tensor<", '"a.b"() : (', "a.b #x.y<", "a.b loc(",
+    "", "a.b ", "a.b (", "a.b {", "a.b {\n", "%a = ", "%a = a.b ", '"a.b"(', '"a.b"() ', '"a.b"() {x = ', "#a = ",
+    "!a = ", "func.func @f(", "a.b {\n^a(", "//", '"', "a.b dense<", "a.b : tensor<", '"a.b"() : (', "a.b #x.y<",
+    "a.b loc(",
     "%v = a.b : f32\na.b %v ", "{-# ",
 )  # fmt: skip
 _STOPS = ("", " {\n", ")", "\n", '"', " = a.b\n", "}", ">", "\x00", " : f32\n", "\na.c\n")
@@ -366,11 +373,17 @@ def letters_of(pattern: re.Pattern[str]) -> list[str]:
 
 
 def pumped_patterns(rng: random.Random) -> Iterator[tuple[str, re.Pattern[str], Callable[[int], str]]]:
-    """(name, pattern, maker): runs of the letters and of pairs of letters of each pattern, with ends that do not fit."""
+    """(name, pattern, maker): runs of the letters and pairs of letters of each pattern, with ends that do not fit."""
     for name, pattern in sorted(patterns().items()):
         letters = letters_of(pattern)
         words = [word for word in re.findall(r"[a-z_]{2,}", pattern.pattern) if word.isalpha()]
-        units = {*letters, *(a + b for a in letters for b in rng.sample(letters, min(3, len(letters)))), *words, " ", "a "}
+        units = {
+            *letters,
+            *(a + b for a in letters for b in rng.sample(letters, min(3, len(letters)))),
+            *words,
+            " ",
+            "a ",
+        }
         starts = ["", *rng.sample(letters, min(4, len(letters))), *words[:2], '"', "value = ", "<", "{", "("]
         for unit in sorted(units):
             for start in rng.sample(starts, min(3, len(starts))):
@@ -526,7 +539,7 @@ def reason_of(problem: BaseException) -> tuple[str, str]:
     return f"{type(problem).__name__} in {Path(place.filename).name}:{place.name}: {place.line}", story
 
 
-# --- the worker and the watch over it -----------------------------------------------------------------------------------
+# --- the worker and the watch over it ---------------------------------------------------------------------------------
 
 
 def _set_memory_limit() -> None:
@@ -659,9 +672,7 @@ def pump(seed: int, what: str, skip: int, current: Any, pipe: Connection) -> Non
             for name, make in pumped_texts(random.Random(seed))
         )
     else:
-        cases = (
-            (name, pattern.search, make, 4000) for name, pattern, make in pumped_patterns(random.Random(seed))
-        )
+        cases = ((name, pattern.search, make, 4000) for name, pattern, make in pumped_patterns(random.Random(seed)))
     number = 0
     for number, (name, run, make, size) in enumerate(cases, 1):
         if number <= skip:

@@ -1,4 +1,4 @@
-"""A sample of the corpus of real programs: every form of a program gives the same features. `make corpus-check` does all."""
+"""A sample of a corpus of real programs: every form of one gives the same features (`make corpus-check`: all)."""
 
 from __future__ import annotations
 

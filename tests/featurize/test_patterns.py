@@ -49,6 +49,8 @@ def test_modules_have_their_patterns() -> None:
     assert sum(len(patterns_of(module)) for module in MODULES) > 40
 
 
-@pytest.mark.parametrize(("pattern", "count"), [("a*b", 1), ("a*+b", 0), ("(?:a+)*+b", 1), ("(?:a{0,3}b)*+", 1), ("x?", 0)])
+@pytest.mark.parametrize(
+    ("pattern", "count"), [("a*b", 1), ("a*+b", 0), ("(?:a+)*+b", 1), ("(?:a{0,3}b)*+", 1), ("x?", 0)]
+)
 def test_backtracking_is_seen(pattern: str, count: int) -> None:
     assert len(backtracking(re.compile(pattern))) == count

@@ -444,7 +444,7 @@ def test_walk_is_in_text_order():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a.b\na.c\n  // a comment with \"\n", ["a.b", "a.c"]),
+        ('a.b\na.c\n  // a comment with "\n', ["a.b", "a.c"]),
         ('a.b "x"\na.c\na.d\n', ["a.b", "a.c", "a.d"]),
         ("\ufeffa.b\n", ["a.b"]),
         (b"\xef\xbb\xbfa.b\n", ["a.b"]),
