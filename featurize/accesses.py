@@ -278,7 +278,7 @@ def _through_subview(values: Values, op: Op, indices: list[Linear]) -> list[Line
         resolved.append(row)
     offsets, sizes, strides = resolved
     result_shape: Sequence[int | None] | None = values.type_of(op.results[0]).shape if op.results else None
-    if result_shape is None or len(indices) != len(result_shape):
+    if result_shape is None or len(indices) != len(result_shape) or not len(offsets) == len(sizes) == len(strides):
         return None
     out = []
     at = 0

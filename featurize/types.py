@@ -176,7 +176,7 @@ def _not_shaped(text: str) -> TypeInfo:
 
 
 _MOST = 1 << 63
-"""MLIR's sizes are signed 64-bit numbers; what is larger counts as unknown."""
+"""MLIR's sizes are signed 64-bit numbers; a larger one, or the sizes of a type with more elements, count as unknown."""
 
 
 def _integer(text: str) -> int | None:
@@ -252,6 +252,8 @@ def parse_type(text: str) -> TypeInfo:
             scalable = scalable or bool(bracket)
             sizes.append(_integer(size))
         shape = tuple(sizes)
+        if math.prod(size for size in sizes if size is not None) >= _MOST:
+            shape = (None,) * len(sizes)
         body = body[written.end() :]
     parts = list(split_types(body))
     element = parts[0] if parts else ""
