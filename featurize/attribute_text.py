@@ -17,7 +17,7 @@ def is_generic(text: str) -> bool:
 
 def property_text(text: str, key: str) -> str:
     """The attribute `key = …` of a generic operation's text, up to the comma or bracket that ends it; "" if none."""
-    match = re.search(rf"(?<![\w.$]){re.escape(key)}\s*=\s*", text)
+    match = re.search(rf"(?<![\w.$]){re.escape(key)}\"?\s*=\s*", text)
     if match is None:
         return ""
     depth = 0

@@ -13,7 +13,7 @@ FEATURES: dict[str, tuple[str, str]] = {
     "options.count": ("attributes of the function and the modules around it, names and types apart", "count"),
     "options.noalias": ("arguments marked llvm.noalias", "count"),
 }
-_OWN = {  # with llvm.func's own, which the custom syntax writes as words, or not at all
+_OWN = {  # with those of llvm.func and gpu.func, which the custom syntax writes as words, or not at all
     "sym_name",
     "function_type",
     "arg_attrs",
@@ -26,6 +26,8 @@ _OWN = {  # with llvm.func's own, which the custom syntax writes as words, or no
     "linkage",
     "visibility_",
     "unnamed_addr",
+    "gpu.kernel",
+    "workgroup_attributions",
 }
 _ENTRY = re.compile(r'\s*+(?:"((?:[^"\\]++|\\.)*+)"|([A-Za-z_][\w$.-]*+))\s*+(=)?+')
 _INTEGER = re.compile(r"(-?\d++)\s*+(?::\s*+(?:[su]?i\d++|index))?+$")

@@ -79,7 +79,7 @@ _FAST = re.compile(
         | "([A-Za-z0-9_$.]++)"\(([^()\n"]*+)\)([^\n]{{0,2000}}+)\n )
     | ([A-Za-z_][A-Za-z0-9_$.]*+)([^\n\r"{{}}/]{{0,4000}}+)(?:\n|(\{{)\n(?={_REGION_FIRST}))
     | (\}})\n(?=[ \t\r\n]*+(?:
-          [}}^] | %[A-Za-z0-9_$.\-:]++(?:\ =|,) | [A-Za-z_][A-Za-z0-9_$]*+\.[A-Za-z_] | return\b
+          [}}^] | %[A-Za-z0-9_$.\-:]++(?:,\ %[A-Za-z0-9_$.\-:]++)*+\ = | [A-Za-z_][A-Za-z0-9_$]*+\.[A-Za-z_] | return\b
         | "[A-Za-z0-9_$.]++"\( | \Z))
     | "([A-Za-z0-9_$.]++)"\(([^()\n"]*+)\)([^\n]{{0,2000}}+)\n
     | \}}\)([^\n]{{0,2000}}+)\n
@@ -1144,7 +1144,11 @@ class _Reader:
                 continue
             if kind == "string":
                 end = string_end(text, position)
-                part = text[position:end] if end - position <= _LONGEST_STRING else text[position : position + 16] + '"'
+                part = (
+                    text[position:end]
+                    if end - position <= _LONGEST_STRING
+                    else text[position : position + 16].rstrip("\\") + '"'
+                )
             elif kind == "symbol":
                 if end == position + 1:
                     end = string_end(text, end)
@@ -1273,7 +1277,7 @@ class _Reader:
             part = token[0]
             if kind == "string":
                 stop = string_end(text, here)
-                part = text[here:stop] if stop - here <= _LONGEST_STRING else text[here : here + 16] + '"'
+                part = text[here:stop] if stop - here <= _LONGEST_STRING else text[here : here + 16].rstrip("\\") + '"'
             elif kind == "symbol" and stop == here + 1:
                 stop = string_end(text, stop)
                 part = text[here:stop]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import multiprocessing
 import pkgutil
 import random
@@ -336,17 +337,23 @@ def pumped_texts(rng: random.Random) -> Iterator[tuple[str, Callable[[int], str]
         yield f"({unit + other!r}) * n", lambda n, u=unit, o=other: (u + o) * n  # type: ignore[misc]
 
 
-def patterns() -> dict[str, re.Pattern[str]]:
-    """Every compiled regular expression of the feature modules, those behind bound methods included."""
-    found: dict[str, re.Pattern[str]] = {}
+def patterns() -> dict[str, Callable[[str], object]]:
+    """Every compiled regular expression of the feature modules, those behind bound methods included, as it is used."""
+    found: dict[str, Callable[[str], object]] = {}
+    seen = set()
     for info in pkgutil.iter_modules(irgauge.featurize.__path__):
         module = importlib.import_module(f"irgauge.featurize.{info.name}")
         for name, value in vars(module).items():
             owner = getattr(value, "__self__", value)
-            if isinstance(owner, re.Pattern):
-                found.setdefault(owner.pattern, owner)
-                found.setdefault(f"{info.name}.{name}", owner)
-    return {name: pattern for name, pattern in found.items() if name != pattern.pattern}
+            if isinstance(owner, re.Pattern) and owner not in seen:
+                seen.add(owner)
+                used = getattr(value, "__name__", "")
+                source = inspect.getsource(module)
+                searched = used not in ("", "match", "fullmatch") or re.search(
+                    rf"\b{name}\.(?:search|finditer|findall|sub|split)\(", source
+                )
+                found[f"{info.name}.{name}"] = owner.findall if searched else owner.match
+    return found
 
 
 def letters_of(pattern: re.Pattern[str]) -> list[str]:
@@ -372,9 +379,10 @@ def letters_of(pattern: re.Pattern[str]) -> list[str]:
     return sorted(out)
 
 
-def pumped_patterns(rng: random.Random) -> Iterator[tuple[str, re.Pattern[str], Callable[[int], str]]]:
-    """(name, pattern, maker): runs of the letters and pairs of letters of each pattern, with ends that do not fit."""
-    for name, pattern in sorted(patterns().items()):
+def pumped_patterns(rng: random.Random) -> Iterator[tuple[str, Callable[[str], object], Callable[[int], str]]]:
+    """(name, use, maker): runs of the letters and pairs of letters of each pattern, with ends that do not fit."""
+    for name, use in sorted(patterns().items()):
+        pattern: re.Pattern[str] = use.__self__  # type: ignore[attr-defined]
         letters = letters_of(pattern)
         words = [word for word in re.findall(r"[a-z_]{2,}", pattern.pattern) if word.isalpha()]
         units = {
@@ -390,7 +398,7 @@ def pumped_patterns(rng: random.Random) -> Iterator[tuple[str, re.Pattern[str], 
                 stop = rng.choice(("\x00", "\n", "", "!", "x"))
                 yield (
                     f"{name}: {start!r} + {unit!r} * n + {stop!r}",
-                    pattern,
+                    use,
                     lambda n, a=start, u=unit, z=stop: a + u * n + z,  # type: ignore[misc]
                 )
 
@@ -672,7 +680,7 @@ def pump(seed: int, what: str, skip: int, current: Any, pipe: Connection) -> Non
             for name, make in pumped_texts(random.Random(seed))
         )
     else:
-        cases = ((name, pattern.search, make, 4000) for name, pattern, make in pumped_patterns(random.Random(seed)))
+        cases = ((name, use, make, 4000) for name, use, make in pumped_patterns(random.Random(seed)))
     number = 0
     for number, (name, run, make, size) in enumerate(cases, 1):
         if number <= skip:
