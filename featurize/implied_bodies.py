@@ -1,4 +1,4 @@
-"""Bodies of named linalg operations: their text leaves them out, the generic print shows them.
+"""Bodies that the text of an operation leaves out and the generic print shows: named linalg, `stablehlo.reduce`.
 
 The reader does not add them to a program; `inspect` counts them.
 """
@@ -16,6 +16,9 @@ class BodyOp(NamedTuple):
     operands: int
     results: int
 
+
+APPLYING = frozenset(["stablehlo.reduce", "mhlo.reduce"])
+"""Reductions whose body may be written as the name of its one operation."""
 
 _YIELD = BodyOp("linalg.yield", 1, 0)
 _COPIES = frozenset(["linalg.fill", "linalg.copy", "linalg.transpose", "linalg.broadcast"])
@@ -42,6 +45,7 @@ _POOLING = re.compile(r"linalg\.pooling_\w+?_(sum|max_unsigned|min_unsigned|max|
 _INTEGER = re.compile(r"[su]?i([0-9]{1,9})|index", re.ASCII)
 _FLOAT = re.compile(r"[bt]?f([0-9]{1,3})", re.ASCII)
 _SHORT = re.compile(r"\s*\{\s*([A-Za-z_]\w*\.[\w.]+)\s*(?:\{[^{}]*\}\s*)?\}", re.ASCII)
+_APPLIES = re.compile(r"\bapplies\s+([A-Za-z_]\w*\.[\w.]+)", re.ASCII)
 _KIND = re.compile(r"kind\s*=\s*#linalg\.elementwise_kind<(\w+)>", re.ASCII)
 
 
@@ -68,10 +72,15 @@ def _cast(source: str, target: str, unsigned: bool) -> list[BodyOp]:
 
 
 def implied_body(name: str, elements: list[str], text: str) -> tuple[BodyOp, ...] | None:
-    """The operations in the body of a named linalg operation; None where it has none, or it is not known.
+    """The operations in the body of a named linalg operation, or of a reduction that `applies` one operation.
+
+    None where it has none, or it is not known.
 
     `elements` are the element types of its operands, the outputs last; `text` is the operation as written.
     """
+    if name in APPLYING:
+        inner = _APPLIES.search(text)
+        return (BodyOp(inner[1], 2, 1), BodyOp(f"{name.partition('.')[0]}.return", 1, 0)) if inner else None
     if not name.startswith("linalg.") or not elements:
         return None
     short = name[len("linalg.") :]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from .dialects import FUNCTION_OPS, LOOP_LEVELS
-from .implied_bodies import BodyOp, implied_body
+from .implied_bodies import APPLYING, BodyOp, implied_body
 from .program import Op, Program
 from .types import parse_type
 
@@ -40,6 +40,8 @@ def facts(program: Program, *, implied: bool = False) -> dict[str, object]:
             max_region_depth = max(max_region_depth, depth + 1)
             num_blocks += 1
             num_block_args += len(op.operands)
+            if op.name in APPLYING:  # two arguments and a result of the type of the initial value
+                values.extend([op.operands[-1]] * 3)
             for inner in body:
                 counts[inner.name] += 1
                 left_out[inner.name] += 1
@@ -73,8 +75,8 @@ def facts(program: Program, *, implied: bool = False) -> dict[str, object]:
 
 
 def _body(program: Program, op: Op) -> tuple[BodyOp, ...] | None:
-    """The body that a named linalg operation has although it is not written."""
-    if op.regions or not op.name.startswith("linalg."):
+    """The body that an operation has although it is not written."""
+    if op.regions or not (op.name in APPLYING or op.name.startswith("linalg.")):
         return None
     elements = [parse_type(program.value_types[value]).element for value in op.operands]
     return implied_body(op.name, elements, op.text)

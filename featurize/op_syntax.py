@@ -195,12 +195,14 @@ def _one_statement(name: str, tokens: list[_Token], top: list[int], opens: bool)
         if token.kind == "word" and "." in token.text and previous is not None and token.spaced:
             before = tokens[previous]
             ends = before.kind in _ENDS_OPERAND or before.text == "%" or before.kind == "open"
+            if before.text == "applies":  # stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1]
+                continue
             if ends or (before.text == "=" and not opens):
                 return False
         if token.kind == "resource":
             return False
         previous = k
-    return True
+    return previous is None or tokens[previous].text != "applies"
 
 
 def _types_in(tokens: list[_Token], start: int, end: int) -> tuple[str, ...]:

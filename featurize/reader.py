@@ -149,7 +149,7 @@ class _Careful(Exception):
 
 _LITERALS = frozenset(["dense", "array", "sparse"])
 _CLOSES = frozenset(")]}>")
-_GOES_ON = frozenset([",", ":", "->", "=>", "="])
+_GOES_ON = frozenset([",", ":", "->", "=>", "=", "applies"])
 """After these an operation is not over."""
 
 

@@ -28,6 +28,7 @@ from irgauge.featurize.reader import read
         ("linalg.elementwise", ["f32"] * 2, " kind=#linalg.elementwise_kind<tanh> ins", "math.tanh linalg.yield"),
         ("linalg.map", ["f32"] * 3, " { arith.addf } ins", "arith.addf linalg.yield"),
         ("linalg.reduce", ["f32"] * 2, " { arith.maximumf {fastmath = #f} } ins", "arith.maximumf linalg.yield"),
+        ("stablehlo.reduce", ["f32"] * 2, "(%x init: %c) applies mhlo.max across", "mhlo.max stablehlo.return"),
         (
             "linalg.quantized_matmul",
             ["i8", "i8", "i32", "i32", "i32"],
@@ -43,7 +44,13 @@ def test_body(name, elements, text, expected):
 
 @pytest.mark.parametrize(
     ("name", "elements"),
-    [("linalg.unknown", ["f32"]), ("arith.addf", ["f32"]), ("linalg.index", []), ("linalg.pack", ["f32"])],
+    [
+        ("linalg.unknown", ["f32"]),
+        ("stablehlo.reduce", ["f32"] * 2),
+        ("arith.addf", ["f32"]),
+        ("linalg.index", []),
+        ("linalg.pack", ["f32"]),
+    ],
 )
 def test_no_body(name, elements):
     assert implied_body(name, elements, "") is None
