@@ -13,7 +13,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import ReadError
 from .dialects import (
     BARE_NAMES,
     DEFAULT_DIALECT,
@@ -47,9 +46,9 @@ from .lexer import (
 )
 from .op_syntax import DEFINE, FORMS, LIKE_NEXT, LONGEST_PHRASE, MAYBE, USE, Form, Slot, form_of
 from .program import Block, Op, Program, Region
+from .sources import BYTECODE, is_text, not_mlir, text_and_path
 from .types import normalized, split_types
 
-BYTECODE = b"ML\xefR"
 _LONGEST_STRING = 4096
 _LONGEST_ALIAS = 65536
 
@@ -1496,37 +1495,13 @@ def _list_once(op: Op, kept: int) -> None:
         op.operands = [*operands[:kept], *dict.fromkeys(subscripts)]
 
 
-def _decoded(source: object, path: str) -> tuple[str, str]:
-    """Text and path of what `read` was given."""
-    if isinstance(source, str):
-        return source, path
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        data = bytes(source)
-        if data.startswith(BYTECODE):
-            raise ReadError(
-                "this is MLIR bytecode, not text",
-                path=path,
-                hint=f"Turn it into text first: mlir-opt --allow-unregistered-dialect {path} -o {path}.txt",
-            )
-        return data.decode("utf-8", "surrogateescape"), path
-    if isinstance(source, os.PathLike):
-        name = os.fspath(source)
-        if isinstance(name, bytes):
-            name = os.fsdecode(name)
-        try:
-            data = Path(name).read_bytes()
-        except OSError as problem:
-            raise ReadError(f"cannot be read: {problem.strerror or problem}", path=name) from None
-        return _decoded(data, name)
-    return str(source), path
-
-
 def read(source: object, *, path: str = "<text>") -> Program:
     """Read one MLIR module.
 
     Parameters
     ----------
-    source : str or bytes (the text), os.PathLike (a file), or any object whose `str()` is MLIR
+    source : str or bytes (the text), os.PathLike (a file), an object of an MLIR library or any whose `str()` is MLIR;
+        `sources.text_and_path` says how each is read
     path : name for messages, where the source has none of its own
 
     Raises
@@ -1534,7 +1509,7 @@ def read(source: object, *, path: str = "<text>") -> Program:
     ReadError
         The text is not MLIR, is cut off, is bytecode, or cannot be read exactly. It says where.
     """
-    text, path = _decoded(source, path)
+    text, path = text_and_path(source, path)
     if text.startswith(("MLïR", "ML�R")):
         return read(BYTECODE, path=path)
     collecting = len(text) > 100_000 and gc.isenabled()
@@ -1546,7 +1521,8 @@ def read(source: object, *, path: str = "<text>") -> Program:
         except _Careful:
             return _Reader(text, path, careful=True).run()
     except Unreadable as failure:
-        raise error_at(failure, text, path) from None
+        error = error_at(failure, text, path)
+        raise (error if is_text(source) else not_mlir(source, text, error)) from None
     finally:
         if collecting:
             gc.enable()
