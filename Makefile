@@ -47,6 +47,9 @@ lint: .venv/.with-dev ## ruff and mypy
 bench: setup ## time prediction; figures to quote need a quiet machine
 	$(BIN)/python benchmarks/predict.py
 
+bench-featurize: setup bindings .venv/.with-bench ## compare reading with MLIR's own parsers; takes FORMAT=json
+	$(BIN)/python benchmarks/featurize.py --format $(or $(FORMAT),table)
+
 golden: .venv/.with-dev ## rewrite the golden vectors and docs/features.md; read the difference before committing
 	$(BIN)/python tests/featurize/test_golden.py
 	$(BIN)/python -m irgauge.featurize.describe > docs/features.md.new && mv docs/features.md.new docs/features.md
