@@ -11,8 +11,8 @@ from ..errors import ReadError
 BYTECODE = b"ML\xefR"
 
 _MOST_ELEMENTS = 2**14
-"""The values of larger constants are not asked for: no feature looks at them, and text of them takes four times their
-memory. Even one bit an element, these are longer in hexadecimal than what the reader keeps of a string."""
+"""The values of larger constants are not asked for: no feature looks at them, and their text takes twice their memory.
+Even one bit an element, these are longer in hexadecimal than what the reader keeps of a string."""
 _MOST_RESOURCE_CHARACTERS = 2**16
 """The same for the blobs of `dense_resource`."""
 

@@ -34,18 +34,16 @@ def installed(module: str) -> bool:
 
 
 @functools.cache
-def objects_of(library: str) -> dict[str, Any]:
-    """What the library's process found."""
+def run(library: str) -> subprocess.CompletedProcess[str]:
+    """The library's process; one that failed is not run again either."""
     script = Path(__file__).with_name("library_objects.py")
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, str(script), library],
         capture_output=True,
         text=True,
         timeout=300,
         env=os.environ | {"JAX_PLATFORMS": "cpu"},
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 @pytest.fixture(params=sorted(PACKAGES))
@@ -55,7 +53,9 @@ def objects(request: pytest.FixtureRequest) -> dict[str, Any]:
         if os.environ.get("CI"):
             pytest.fail(f"{package} is not installed, and CI installs it (`make bindings`)")
         pytest.skip(f"{package} is not installed (`make bindings`, extra `bindings`)")
-    return objects_of(request.param)
+    done = run(request.param)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def test_operations_are_those_of_the_librarys_own_walk(objects):
