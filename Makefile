@@ -4,7 +4,7 @@ BIN := .venv/bin
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dataset train report test lint bench golden corpus-check fuzz clean system-tools
+.PHONY: help setup bindings dataset train report test lint bench bench-featurize golden corpus-check fuzz clean system-tools
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -23,6 +23,8 @@ system-tools:
 	  $$([ "$$(id -u)" = 0 ] || echo sudo) sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq valgrind gcc libc6-dev'; }
 
 setup: .venv/.with-dev system-tools ## install everything, the labelling toolchain included
+
+bindings: .venv/.with-bindings ## install the MLIR libraries whose objects the tests read; 500 MB to download
 
 dataset: .venv/.with-dev system-tools ## build data/sets/kernel.parquet; resumes where it stopped
 	$(BIN)/irgauge dataset build kernel --jobs $(JOBS)
@@ -44,6 +46,9 @@ lint: .venv/.with-dev ## ruff and mypy
 
 bench: setup ## time prediction; figures to quote need a quiet machine
 	$(BIN)/python benchmarks/predict.py
+
+bench-featurize: setup bindings .venv/.with-bench ## compare reading with MLIR's own parsers; takes FORMAT=json
+	$(BIN)/python benchmarks/featurize.py --format $(or $(FORMAT),table)
 
 golden: .venv/.with-dev ## rewrite the golden vectors and docs/features.md; read the difference before committing
 	$(BIN)/python tests/featurize/test_golden.py

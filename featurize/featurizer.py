@@ -96,7 +96,7 @@ def known_groups(groups: Iterable[str]) -> tuple[str, ...]:
 def features_of(source: Any, groups: Iterable[str] | None = None) -> dict[str, dict[str, float]]:
     """Features of each function with a body, by symbol name; only these `groups` where some are named.
 
-    `source`: MLIR text, bytes, a path object, an object whose `str()` is MLIR, or a Program. Raises ReadError.
+    `source`: MLIR text, bytes, a path object, an object of an MLIR library (`read`), or a Program. Raises ReadError.
     """
     program = source if isinstance(source, Program) else read(source)
     wanted = None if groups is None else known_groups(groups)

@@ -233,7 +233,7 @@ def _one_statement(name: str, tokens: list[_Token], top: list[int], opens: bool)
         if token.kind == "resource":
             return False
         previous = k
-    return True
+    return previous is None or tokens[previous].text != "applies"
 
 
 def _types_in(tokens: list[_Token], start: int, end: int) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import ReadError
 from .aliases import TooLongError
 from .dialects import (
     BARE_NAMES,
@@ -61,9 +60,9 @@ from .op_syntax import (
     form_of,
 )
 from .program import Block, Op, Program, Region
+from .sources import BYTECODE, is_text, not_mlir, text_and_path
 from .types import normalized, split_types
 
-BYTECODE = b"ML\xefR"
 _BLANKS = " \t\r\n"
 _LONGEST_STRING = 4096
 
@@ -167,7 +166,7 @@ class _Careful(Exception):
 _CLOSES = frozenset(")]}>")
 _NO_LOCATION = frozenset("([{=,:")
 """A `loc(...)` behind one of these is an attribute of its own."""
-_GOES_ON = frozenset([",", ":", "->", "=>", "="])
+_GOES_ON = frozenset([",", ":", "->", "=>", "=", "applies"])
 """After these an operation is not over."""
 
 
@@ -1562,36 +1561,11 @@ def _list_once(op: Op, kept: int) -> None:
         op.operands = [*operands[:kept], *dict.fromkeys(subscripts)]
 
 
-def _decoded(source: object, path: str) -> tuple[str, str]:
-    """Text and path of what `read` was given."""
-    if isinstance(source, str):
-        return source, path
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        data = bytes(source)
-        if data.startswith(BYTECODE):
-            raise ReadError(
-                "this is MLIR bytecode, not text",
-                path=path,
-                hint=f"Turn it into text first: mlir-opt --allow-unregistered-dialect {path} -o {path}.txt",
-            )
-        return data.decode("utf-8", "surrogateescape"), path
-    if isinstance(source, os.PathLike):
-        name = os.fspath(source)
-        if isinstance(name, bytes):
-            name = os.fsdecode(name)
-        try:
-            data = Path(name).read_bytes()
-        except OSError as problem:
-            raise ReadError(f"cannot be read: {problem.strerror or problem}", path=name) from None
-        return _decoded(data, name)
-    return str(source), path
-
-
 def _text_of(source: object, path: str) -> tuple[str, str]:
     """Text without a byte order mark, and path."""
-    text, path = _decoded(source, path)
+    text, path = text_and_path(source, path)
     if text.startswith(("ML\xefR", "ML\udcefR", "ML\ufffdR")):
-        return _decoded(BYTECODE, path)
+        return text_and_path(BYTECODE, path)
     return text.removeprefix("\ufeff"), path
 
 
@@ -1600,7 +1574,8 @@ def read(source: object, *, path: str = "<text>") -> Program:
 
     Parameters
     ----------
-    source : str or bytes (the text), os.PathLike (a file), or any object whose `str()` is MLIR
+    source : str or bytes (the text), os.PathLike (a file), an object of an MLIR library or any whose `str()` is MLIR;
+        `sources.text_and_path` says how each is read
     path : name for messages, where the source has none of its own
 
     Raises
@@ -1618,7 +1593,8 @@ def read(source: object, *, path: str = "<text>") -> Program:
         except _Careful:
             return _Reader(text, path, careful=True).run()
     except Unreadable as failure:
-        raise error_at(failure, text, path) from None
+        error = error_at(failure, text, path)
+        raise (error if is_text(source) else not_mlir(source, text, error)) from None
     finally:
         if collecting:
             gc.enable()

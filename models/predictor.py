@@ -117,7 +117,7 @@ class CostModel:
 
         Parameters
         ----------
-        source : MLIR text (`str`, `bytes`), a read `Program`, or any object whose `str()` is MLIR
+        source : MLIR text (`str`, `bytes`), a read `Program`, or an object of an MLIR library (`featurize.read`)
         device : leave out the targets of other devices
         targets : names ("latency_ns" or "x86-64-v3/latency_ns") to keep; all by default
         path : how errors call the text

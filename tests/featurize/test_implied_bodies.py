@@ -43,7 +43,12 @@ def test_body(name, elements, text, expected):
 
 @pytest.mark.parametrize(
     ("name", "elements"),
-    [("linalg.unknown", ["f32"]), ("arith.addf", ["f32"]), ("linalg.index", []), ("linalg.pack", ["f32"])],
+    [
+        ("linalg.unknown", ["f32"]),
+        ("arith.addf", ["f32"]),
+        ("linalg.index", []),
+        ("linalg.pack", ["f32"]),
+    ],
 )
 def test_no_body(name, elements):
     assert implied_body(name, elements, "") is None

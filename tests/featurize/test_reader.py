@@ -222,6 +222,22 @@ def test_line_and_column_of_an_operation():
     assert program.line_column(only(program, "a.b")) == (3, 3)
 
 
+@pytest.mark.parametrize("space", [" ", "\n   "])
+def test_the_operation_that_a_reduction_applies_is_not_one_of_its_own(space):
+    program = read(
+        "func.func @f(%x: tensor<8x4xf32>, %c: tensor<f32>) -> tensor<8xf32> {\n"
+        f"  %r = stablehlo.reduce(%x init: %c) applies{space}stablehlo.add across dimensions = [1] :"
+        " (tensor<8x4xf32>, tensor<f32>) -> tensor<8xf32>\n"
+        "  return %r : tensor<8xf32>\n}\n"
+    )
+    written = [op.name for op in program.walk() if not op.implied]
+    assert written == ["func.func", "stablehlo.reduce", "func.return"]
+    assert program.value_types[only(program, "stablehlo.reduce").results[0]] == "tensor<8xf32>"
+    counted = facts(program, implied=True)
+    assert counted["op_counts"]["stablehlo.add"] == counted["op_counts"]["stablehlo.return"] == 1
+    assert counted["shaped_values"] == 6
+
+
 # --- what is given ----------------------------------------------------------------------------------------------------
 
 
