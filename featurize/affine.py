@@ -22,6 +22,18 @@ class AffineError(ValueError):
     """The text is not an affine expression, map or set."""
 
 
+LARGEST = 2**63
+"""Numbers beyond it are no index values; the analyses treat them as unknown."""
+
+
+def integer(digits: str) -> int:
+    """A number as written. AffineError beyond 64 bits."""
+    value = int(digits) if len(digits) <= 20 else LARGEST + 1
+    if abs(value) > LARGEST:
+        raise AffineError(f"number over 64 bits: {digits[:24]}")
+    return value
+
+
 class Linear:
     """`const + sum(terms[v] * v)` over integers; treat as immutable."""
 
@@ -326,7 +338,7 @@ class _Parser:
         token = self.peek()
         self.at += 1
         if token.isdigit():
-            return Linear(int(token), {})
+            return Linear(integer(token), {})
         if token == "-":
             return self.atom().scaled(-1)
         if token == "(":
@@ -350,13 +362,15 @@ class _Parser:
     def name_list(self, close: str, first: int) -> int:
         count = 0
         while not self.accept(close):
+            if not self.peek().isidentifier():
+                raise AffineError(f"expected a dimension or symbol, found {self.peek()!r}")
             self.names[self.peek()] = Linear(0, {first + count: 1})
             self.at += 1
             count += 1
             if self.accept(":"):  # a range or type note, as in `(d0 : index)`
                 while self.peek() not in (",", close, ""):
                     self.at += 1
-            if not self.accept(",") and self.peek() != close:
+            if self.accept(",") == (self.peek() == close):
                 raise AffineError(f"expected ',' or {close!r}, found {self.peek()!r}")
         return count
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from .accesses import by_name
-from .affine import AffineError, Linear, Term, constant, parse_inline
+from .affine import AffineError, Linear, Term, constant, integer, parse_inline
 from .attribute_text import is_generic, mixed_list, property_text, split_top, static_list, top_level_groups
 from .program import Op
 from .values import ATTR_REF, Values
@@ -47,7 +47,7 @@ def _affine_for(values: Values, op: Op) -> Dimension:
     if is_generic(text):
         lower_map = values.map_of(property_text(text, "lowerBoundMap"))
         upper_map = values.map_of(property_text(text, "upperBoundMap"))
-        step = int((_INT.search(property_text(text, "step")) or _INT.search("1")).group())  # type: ignore[union-attr]
+        step = integer((_INT.search(property_text(text, "step")) or _INT.search("1")).group())  # type: ignore[union-attr]
         n = lower_map.n_dims + lower_map.n_symbols
         lowers = [r.substitute(operands[:n]) for r in lower_map.results]
         uppers = [r.substitute(operands[n:]) for r in upper_map.results]
@@ -69,7 +69,7 @@ def _written_bounds(text: str) -> tuple[int | str, int | str, int]:
     lower, at = _written_bound(text, text.index("=") + 1)
     upper, at = _written_bound(text, text.index("to", at) + 2)
     match = _STEP.match(text, at)
-    return lower, upper, int(match.group(1)) if match else 1
+    return lower, upper, integer(match.group(1)) if match else 1
 
 
 def _written_bound(text: str, at: int) -> tuple[int | str, int]:
@@ -77,7 +77,7 @@ def _written_bound(text: str, at: int) -> tuple[int | str, int]:
     if match is None:
         raise AffineError("unreadable loop bound")
     if match.group(2):
-        return int(match.group(2)), match.end()
+        return integer(match.group(2)), match.end()
     return "" if match.group(3) else match.group(4), match.end()
 
 
@@ -99,7 +99,7 @@ def _affine_parallel(values: Values, op: Op) -> list[Dimension]:
         lower_map, upper_map = (values.map_of(property_text(text, k)) for k in ("lowerBoundsMap", "upperBoundsMap"))
         n = lower_map.n_dims + lower_map.n_symbols
         m = upper_map.n_dims + upper_map.n_symbols
-        steps = [int(s) for s in _INT.findall(property_text(text, "steps"))]
+        steps = [integer(s) for s in _INT.findall(property_text(text, "steps"))]
         lowers = _grouped(
             [r.substitute(operands[:n]) for r in lower_map.results],
             property_text(text, "lowerBoundsGroups"),
@@ -118,7 +118,7 @@ def _affine_parallel(values: Values, op: Op) -> list[Dimension]:
     upper_lists, _ = _inline_bounds(values, parts[2], operands[used:])
     rest = text[text.index("to") :] if "to" in text else ""
     step_match = re.search(r"\bstep\s*\(([^)]*)\)", rest)
-    steps = [int(s) for s in _INT.findall(step_match.group(1))] if step_match else [1] * len(lower_lists)
+    steps = [integer(s) for s in _INT.findall(step_match.group(1))] if step_match else [1] * len(lower_lists)
     return list(zip(lower_lists, upper_lists, steps, strict=True))
 
 
@@ -188,7 +188,7 @@ def _scf_dim(lower: Linear, upper: Linear, step: Linear) -> Dimension:
 def _grouped(flat: list[Linear], groups: str, n: int) -> list[list[Linear]]:
     """Split the results of a bounds map into dims: `dense<[1, 2]> : tensor<2xi32>` or a splat `dense<1> : …`."""
     body = groups.split(":", 1)[0]
-    sizes = [int(s) for s in _INT.findall(body)] or [1]
+    sizes = [integer(s) for s in _INT.findall(body)] or [1]
     if len(sizes) == 1:
         sizes = sizes * n
     out, at = [], 0

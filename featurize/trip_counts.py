@@ -15,6 +15,8 @@ from .nodes import UNKNOWN_TRIP, Loop
 
 POINT_BUDGET = 2048
 """Most outer iterations looked at one by one when bounds or conditions depend on them."""
+MOST_EXECUTIONS = 1e30
+"""Executions are counted up to here, so that sums and products of them stay finite."""
 _FEW = 48
 """Up to so many iterations a loop over integers is faster than arrays."""
 
@@ -40,7 +42,7 @@ class TripCounts:
             trip = float(max(0, -(-difference // loop.step)))
             loop.trip = loop.max_trip = trip
             loop.constant_trip = True
-            loop.execs = entries * trip
+            loop.execs = min(entries * trip, MOST_EXECUTIONS)
             loop.low = float(low)
             loop.high = loop.low + max(0.0, trip - 1) * loop.step
             return
@@ -51,7 +53,7 @@ class TripCounts:
         loop.differences = known
         if not known:
             loop.unknown = True
-            loop.execs = entries * UNKNOWN_TRIP
+            loop.execs = min(entries * UNKNOWN_TRIP, MOST_EXECUTIONS)
             loop.low, loop.high = self._range(loop)
             return
         if all(not d.terms for d in known):
@@ -59,7 +61,7 @@ class TripCounts:
             loop.constant_trip = len(known) == len(differences)
         else:
             self._average(loop, component(outer, set().union(*(d.variables() for d in known))))
-        loop.execs = entries * loop.trip
+        loop.execs = min(entries * loop.trip, MOST_EXECUTIONS)
         loop.low, loop.high = self._range(loop)
 
     def _average(self, loop: Loop, group: tuple[Loop, ...]) -> None:

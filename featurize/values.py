@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from .affine import AffineError, AffineMap, Linear, constant, make_term, parse_map, variable
+from .affine import LARGEST, AffineError, AffineMap, Linear, constant, integer, make_term, parse_map, variable
 from .attribute_text import is_generic, property_text, strip_comments
 from .nodes import UNKNOWN_TRIP, Loop
 from .program import Op, Program
@@ -165,7 +165,8 @@ class Values:
             if waiting and len(chain) < 10_000:
                 chain.extend(waiting)
                 continue
-            self._linear[current] = self._fold(node, current)
+            folded = self._fold(node, current)
+            self._linear[current] = folded if abs(folded.const) <= LARGEST else variable(current)
         return self._linear[value]
 
     def folds(self, value: int) -> bool:
@@ -185,7 +186,7 @@ class Values:
                 if match is None:
                     return variable(value)
                 text = match.group(1)
-                return constant(int(text == "true") if text in ("true", "false") else int(text))
+                return constant(int(text == "true") if text in ("true", "false") else integer(text))
             if name in ("affine.apply", "affine.min", "affine.max"):
                 results = self._apply(self.text_of(op), args)
                 return results[0] if name == "affine.apply" else make_term(name[7:], results)
