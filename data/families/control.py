@@ -1,4 +1,4 @@
-"""Code that is mostly control: while loops, strings, state machines, early exits, nested branches, plain control-flow graphs."""
+"""Code that is mostly control: while loops, strings, state machines, early exits, branches, plain blocks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,26 @@ ORIGIN = "control"
 def ctl_loops(d: Drawn) -> None:
     """Collatz, Euclid (plain, binary, extended), powers, integer roots, digit games, ruler sequences, Josephus."""
     k = d.k
-    style = d.pick("style", ("collatz", "collatz", "gcd", "binary gcd", "extended", "power", "root", "digits", "josephus", "ackermann-like", "primes"))
+    style = d.pick(
+        "style",
+        (
+            "collatz",
+            "collatz",
+            "gcd",
+            "binary gcd",
+            "extended",
+            "power",
+            "root",
+            "digits",
+            "josephus",
+            "ackermann-like",
+            "primes",
+        ),
+    )
     word = d.pick("word", ("i32", "i64"), (2, 1))
-    cost = {"collatz": 350, "gcd": 60, "binary gcd": 120, "extended": 130, "power": 90, "root": 60, "digits": 70}.get(style, 150)
+    cost = {"collatz": 350, "gcd": 60, "binary gcd": 120, "extended": 130, "power": 90, "root": 60, "digits": 70}.get(
+        style, 150
+    )
     n = max(4, d.size(d.work * 8 / cost, 4))
     a, out = k.array(word, n), k.array(word, n)
     reach = d.pick("reach", (100, 3000, 100_000))
@@ -56,7 +73,9 @@ def ctl_loops(d: Drawn) -> None:
 
                 return k.loop_while([x, zero], goes, step, trips=min(limit, 70))[1]
             case "gcd":
-                return k.loop_while([x, fresh(i, 9)], lambda c: c[1].test("ne", 0), lambda c: [c[1], c[0] % c[1]], trips=6)[0]
+                return k.loop_while(
+                    [x, fresh(i, 9)], lambda c: c[1].test("ne", 0), lambda c: [c[1], c[0] % c[1]], trips=6
+                )[0]
             case "binary gcd":
                 y = fresh(i, 9)
                 shared = (x | y).math("cttz")
@@ -86,7 +105,9 @@ def ctl_loops(d: Drawn) -> None:
                 def better(c: list[Num]) -> list[Num]:
                     return [c[1], (c[1] + x / c[1]) >> 1]
 
-                return k.loop_while([x + 1, (x + 1) >> 1], lambda c: c[1].test("slt", c[0]) & c[1].test("sgt", 0), better, trips=7)[0]
+                return k.loop_while(
+                    [x + 1, (x + 1) >> 1], lambda c: c[1].test("slt", c[0]) & c[1].test("sgt", 0), better, trips=7
+                )[0]
             case "digits":
                 base = d.pick("base", (2, 3, 10, 16))
 
@@ -144,9 +165,12 @@ def _text(d: Drawn, n: int, alphabet: int, element: str) -> Array:
 
 
 def ctl_strings(d: Drawn) -> None:
-    """Matching (naive, KMP, Horspool, Shift-And), run-length coding, palindromes, splitting words, balanced brackets, longest runs."""
+    """Matching (naive, KMP, Horspool, Shift-And), run-length coding, palindromes, words, brackets."""
     k = d.k
-    style = d.pick("style", ("naive", "kmp", "horspool", "shift-and", "run-length", "decode", "palindrome", "words", "brackets", "hex"))
+    style = d.pick(
+        "style",
+        ("naive", "kmp", "horspool", "shift-and", "run-length", "decode", "palindrome", "words", "brackets", "hex"),
+    )
     letter = d.pick("letter", ("i8", "i32"))
     n = max(24, d.size(d.work / {"naive": 3, "palindrome": 5, "hex": 1.5}.get(style, 1.8), 24))
     alphabet = d.pick("alphabet", (2, 3, 5))
@@ -179,7 +203,9 @@ def ctl_strings(d: Drawn) -> None:
 
             def extend(i: Num, read: Array, c: list[Num]) -> Num:
                 here = k.load(read, i)
-                [length] = k.loop_while(c[:1], lambda w: shorter(w, here), lambda w: [k.load(border, w[0].to("index"))], trips=1)
+                [length] = k.loop_while(
+                    c[:1], lambda w: shorter(w, here), lambda w: [k.load(border, w[0].to("index"))], trips=1
+                )
                 hit = k.load(pattern, length.to("index").min(m - 1)).test("eq", here)
                 return length + hit.to("i32")
 
@@ -316,9 +342,11 @@ def ctl_strings(d: Drawn) -> None:
 
 
 def ctl_machines(d: Drawn) -> None:
-    """State machines by table, by switch and by branches; tokenizers, small interpreters, traffic and protocol automata, Turing machines."""
+    """State machines by table, by switch and by branches; interpreters, Turing machines, sets of states."""
     k = d.k
-    style = d.pick("style", ("table", "switch", "switch", "branches", "interpreter", "interpreter", "tape", "elevator", "nfa"))
+    style = d.pick(
+        "style", ("table", "switch", "switch", "branches", "interpreter", "interpreter", "tape", "elevator", "nfa")
+    )
     n = max(16, d.size(d.work / {"table": 2, "interpreter": 3}.get(style, 2), 16))
     states = d.pick("states", (3, 4, 6, 8))
     inputs = d.pick("inputs", (2, 4))
@@ -346,6 +374,8 @@ def ctl_machines(d: Drawn) -> None:
         k.store(k.fold(0, n, [izero], step)[0], out, 0)
     elif style in ("switch", "branches", "elevator"):
         jumps = [[d.rng.randrange(states) for _ in range(inputs)] for _ in range(states)]
+        for s, row in enumerate(jumps):  # every state is reached
+            row[s % inputs] = (s + 1) % states
         gains = [d.rng.randint(-3, 5) for _ in range(states)]
 
         def arm(s: int, x: Num, total: Num) -> list[Num]:
@@ -395,7 +425,7 @@ def ctl_machines(d: Drawn) -> None:
                 k.store(value, registers, a)
                 return [k.lit(jump, "index")]
 
-            arms: list[Callable[[], Sequence[Num]]] = [
+            arms: Sequence[Callable[[], Sequence[Num]]] = [
                 lambda: put(x + y),
                 lambda: put(x - y),
                 lambda: put(x * 3 ^ y),
@@ -457,7 +487,7 @@ def ctl_machines(d: Drawn) -> None:
 
 
 def ctl_exits(d: Drawn) -> None:
-    """Loops left early: first match, first mismatch, thresholds of running sums, comparisons of rows, cycle finding, searches in grids."""
+    """Loops left early: first match, first mismatch, running sums, rows, cycles, searches in grids."""
     k = d.k
     style = d.pick("style", ("first", "mismatch", "sum", "rows", "cycle", "grid", "bound", "retry", "peak", "saddle"))
     element = d.pick("element", ("f32", "f64", "i32", "i64"))
@@ -488,7 +518,12 @@ def ctl_exits(d: Drawn) -> None:
             rows = k.array("i32", times, n)
             with k.loop(0, times) as t, k.loop(0, n) as i:  # rows that differ late
                 late = k.hashed(k.number(t, "i32"), salt) % n
-                k.store((k.number(i, "i32") & 7) + k.number(i, "i32").test("sge", late).to("i32") * k.number(t, "i32"), rows, t, i)
+                k.store(
+                    (k.number(i, "i32") & 7) + k.number(i, "i32").test("sge", late).to("i32") * k.number(t, "i32"),
+                    rows,
+                    t,
+                    i,
+                )
             with k.scf_loop(0, times - 1) as t:
 
                 def same(c: list[Num], t: Num = t) -> Num:
@@ -567,9 +602,11 @@ def ctl_exits(d: Drawn) -> None:
 
 
 def ctl_branches(d: Drawn) -> None:
-    """Nested conditions: random decision trees, clipping, classification, piecewise functions, guarded updates, case ladders."""
+    """Nested conditions: decision trees, clipping, piecewise functions, guards, case ladders."""
     k = d.k
-    style = d.pick("style", ("tree", "tree", "random", "random", "piecewise", "clip", "boxes", "ladder", "guarded", "divergent"))
+    style = d.pick(
+        "style", ("tree", "tree", "random", "random", "piecewise", "clip", "boxes", "ladder", "guarded", "divergent")
+    )
     element = d.pick("element", ("f32", "f64", "i32", "i64"), (3, 2, 3, 1))
     depth = d.pick("depth", (2, 3, 4, 5))
     columns = d.pick("columns", (2, 3, 4))
@@ -590,7 +627,9 @@ def ctl_branches(d: Drawn) -> None:
                     if left == 0:
                         return [k.constant(level(), element)]
                     feature, mark = values[marks.randrange(columns)], level()
-                    return k.if_else(feature.test(marks.choice(("lt", "gt")), mark), lambda: node(left - 1), lambda: node(left - 1))
+                    return k.if_else(
+                        feature.test(marks.choice(("lt", "gt")), mark), lambda: node(left - 1), lambda: node(left - 1)
+                    )
 
                 return node(depth)[0]
             case "random":
@@ -598,7 +637,9 @@ def ctl_branches(d: Drawn) -> None:
                 def arm(left: int, value: Num) -> list[Num]:
                     for _ in range(marks.randint(0, 2)):
                         other = values[marks.randrange(columns)]
-                        value = marks.choice((lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a.max(b), lambda a, b: a * b))(value, other)
+                        value = marks.choice(
+                            (lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a.max(b), lambda a, b: a * b)
+                        )(value, other)
                         if real:
                             value = value.clamp(-4, 4)
                     if left == 0:
@@ -609,7 +650,9 @@ def ctl_branches(d: Drawn) -> None:
                     if marks.random() < 0.25:
                         return arm(left - 1, k.choose(test, value, values[0]))
                     uneven = marks.random() < 0.4
-                    return k.if_else(test, lambda: arm(left - 1, value), lambda: [value] if uneven else arm(left - 1, value))
+                    return k.if_else(
+                        test, lambda: arm(left - 1, value), lambda: [value] if uneven else arm(left - 1, value)
+                    )
 
                 return arm(min(depth, 4), values[0])[0]
             case "piecewise":
@@ -618,7 +661,9 @@ def ctl_branches(d: Drawn) -> None:
                 def part(m: int) -> list[Num]:
                     if m == depth:
                         return [x * (m + 1)]
-                    return k.if_else(x.test("lt", 0.6 + 0.8 * m / depth if real else m), lambda: [x * x + m], lambda: part(m + 1))
+                    return k.if_else(
+                        x.test("lt", 0.6 + 0.8 * m / depth if real else m), lambda: [x * x + m], lambda: part(m + 1)
+                    )
 
                 return part(0)[0]
             case "clip":
@@ -682,14 +727,31 @@ def ctl_branches(d: Drawn) -> None:
 
 
 def ctl_graphs(d: Drawn) -> None:
-    """Loops and branches written as blocks: counted and data-dependent loops, nests, early exits, irreducible-free random graphs."""
+    """Loops and branches written as blocks: counted and data-dependent loops, nests, early exits, diamonds."""
     k = d.k
-    style = d.pick("style", ("count", "nest", "nest", "search", "collatz", "diamonds", "diamonds", "two exits", "matmul", "bubble", "sequence"))
+    style = d.pick(
+        "style",
+        (
+            "count",
+            "nest",
+            "nest",
+            "search",
+            "collatz",
+            "diamonds",
+            "diamonds",
+            "two exits",
+            "matmul",
+            "bubble",
+            "sequence",
+        ),
+    )
     element = d.pick("element", ("f32", "f64", "i32", "i64"))
     zero, start = k.constant(0, element), k.index(0)
     real = element[0] == "f"
 
-    def counted(name: str, size: int, carried: list[Num], body: Callable[[Num, list[Num]], list[Num]], trips: float = 1.0) -> list[Num]:
+    def counted(
+        name: str, size: int, carried: list[Num], body: Callable[[Num, list[Num]], list[Num]], trips: float = 1.0
+    ) -> list[Num]:
         """A loop of three blocks; the current block ends here and the one behind the loop is left open."""
         kinds = [c.type for c in carried]
         k.branch(f"{name}_head", start, *carried)
@@ -770,7 +832,7 @@ def ctl_graphs(d: Drawn) -> None:
             times = max(2, round((d.work / 3) ** 0.5))
             n = max(8, round(d.work / 2 / times))
             a, out = k.array(element, n), k.array("index", times)
-            level = k.constant(d.real(1.3, 1.49) if real else 3, element)
+            level = k.constant(d.real(1.3, 1.49) if real else 2, element)
             k.branch("query", start)
             [t] = k.block("query", "index", trips=times)
             k.branch_if(t.test("ult", times), "begin", [], "end", [])
@@ -818,7 +880,7 @@ def ctl_graphs(d: Drawn) -> None:
             n = max(8, d.size(d.work / 12, 8))
             length = d.pick("length", (2, 3, 5, 8))
             a, b = k.array(element, n), k.array(element, n)
-            tops = [level_ for level_ in (d.real(0.6, 1.4) for _ in range(length))]
+            tops = [d.real(0.6, 1.4) for _ in range(length)]
             k.branch("head", start)
             [i] = k.block("head", "index", trips=n)
             k.branch_if(i.test("ult", n), "body", [], "end", [])

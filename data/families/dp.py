@@ -113,12 +113,12 @@ def dp_alignment(d: Drawn) -> None:
             k.store(best(i - 1, j - 1, corner, above, left), table, i, j)
         return
     if style == "gaps":
-        along, down = k.array(cell, n + 1, m + 1), k.array(cell, n + 1, m + 1)
+        right, down = k.array(cell, n + 1, m + 1), k.array(cell, n + 1, m + 1)
         opening, extending = gap - 2, gap
         with k.loop(1, n + 1) as i, k.loop(1, m + 1) as j:
-            e = (k.load(along, i, j - 1) + extending).max(k.load(table, i, j - 1) + opening).max(-9999)
+            e = (k.load(right, i, j - 1) + extending).max(k.load(table, i, j - 1) + opening).max(-9999)
             f = (k.load(down, i - 1, j) + extending).max(k.load(table, i - 1, j) + opening).max(-9999)
-            k.store(e, along, i, j)
+            k.store(e, right, i, j)
             k.store(f, down, i, j)
             k.store(_largest([k.load(table, i - 1, j - 1) + substitution(i - 1, j - 1), e, f, zero]), table, i, j)
         return
@@ -142,14 +142,8 @@ def dp_knapsack(d: Drawn) -> None:
     style = d.pick("style", ("zero-one", "unbounded", "table", "subset", "coins", "rods", "bounded", "two limits"))
     value_type = d.pick("values", ("i32", "i64", "f32", "f64"))
     items, capacity = d.sides(2, d.work / 8, smallest=4, skew=0.5)
-    weights = k.array("i32", items)
     spread = max(2, min(capacity - 1, d.pick("spread", (4, 16, 64))))
     zero = k.constant(0, value_type)
-
-    def weight_of(i: Index | Num) -> Num:
-        """1 .. spread."""
-        mixed = k.hashed(k.load(weights, i) + k.number(i, "i32") * 7)
-        return (mixed % spread + 1).to("index")
 
     if style == "rods":
         n = max(4, round((d.work / 4) ** 0.5))
@@ -164,6 +158,13 @@ def dp_knapsack(d: Drawn) -> None:
             [top] = k.fold(1, length + 1, [zero], cut)
             k.store(top, best, length)
         return
+    weights = k.array("i32", items)
+
+    def weight_of(i: Index | Num) -> Num:
+        """1 .. spread."""
+        mixed = k.hashed(k.load(weights, i) + k.number(i, "i32") * 7)
+        return (mixed % spread + 1).to("index")
+
     if style in ("subset", "coins"):
         cell = d.pick("cell", ("i8", "i32")) if style == "subset" else d.pick("cell", ("i32", "i64"))
         table = k.array(cell, capacity + 1)
@@ -209,10 +210,9 @@ def dp_knapsack(d: Drawn) -> None:
             k.store(zero, table, p, q)
         with k.loop(0, items) as i:
             w, v = weight_of(i), k.load(values, i)
-            with k.scf_loop(w, capacity + 1, trips=capacity * 0.7) as p:
-                with k.scf_loop(1, capacity + 1) as q:
-                    x, y = 0 - p + w + capacity, 0 - q + (capacity + 1)
-                    k.store(k.load(table, x, y).max(k.load(table, x - w, y - 1) + v), table, x, y)
+            with k.scf_loop(w, capacity + 1, trips=capacity * 0.7) as p, k.scf_loop(1, capacity + 1) as q:
+                x, y = 0 - p + w + capacity, 0 - q + (capacity + 1)
+                k.store(k.load(table, x, y).max(k.load(table, x - w, y - 1) + v), table, x, y)
         return
     best = k.array(value_type, capacity + 1)
     with k.loop(0, capacity + 1) as c:
@@ -240,6 +240,7 @@ def dp_intervals(d: Drawn) -> None:
     element = d.pick("element", ("i32", "i64", "f32", "f64")) if style not in ("palindrome", "parsing") else "i32"
     by_length = d.chance("by_length", 0.5)
     n = max(5, d.size(d.work ** (1 / 2) if style == "palindrome" else (d.work * 1.2) ** (1 / 3), 5))
+    n = min(n, 1000 if style == "palindrome" else 250)  # columns are walked: caches miss beyond
     far = k.constant(1e9 if element[0] == "f" else 1 << 29, element)
     zero = k.constant(0, element)
     if style == "parsing":
@@ -282,7 +283,12 @@ def dp_intervals(d: Drawn) -> None:
         if style == "palindrome":
             same = k.load(letters, i).test("eq", k.load(letters, j))
             inner = k.load(table, i + 1, (j - 1).within(0, n))
-            k.store(k.choose(same, inner + 2, k.load(table, i + 1, j).max(k.load(table, i, (j - 1).within(0, n)))), table, i, j)
+            k.store(
+                k.choose(same, inner + 2, k.load(table, i + 1, j).max(k.load(table, i, (j - 1).within(0, n)))),
+                table,
+                i,
+                j,
+            )
             return
 
         def split(m: Index, carried: list[Num]) -> list[Num]:
@@ -294,7 +300,12 @@ def dp_intervals(d: Drawn) -> None:
                 case "tree" | "merging":
                     cost = k.load(table, i, at) + k.load(table, (at + 1).within(0, n), j)
                 case "triangulation":
-                    cost = k.load(table, i, at) + k.load(table, at, j) + k.load(sizes, i) + k.load(sizes, at) * k.load(sizes, j)
+                    cost = (
+                        k.load(table, i, at)
+                        + k.load(table, at, j)
+                        + k.load(sizes, i)
+                        + k.load(sizes, at) * k.load(sizes, j)
+                    )
                 case _:
                     cost = k.load(table, i, at) + k.load(table, (at + 1).within(0, n), j)
                     cost = cost + k.load(sizes, i) * k.load(sizes, at + 1) * k.load(sizes, j + 1)
@@ -328,7 +339,11 @@ def dp_hidden(d: Drawn) -> None:
     """Hidden Markov models and chains: Viterbi, forward, backward, max-product on trellises, beam tracking, CTC."""
     k = d.k
     style = d.pick("style", ("viterbi", "viterbi", "forward", "backward", "trellis", "ctc"))
-    element = d.pick("element", ("f32", "f64", "i32"), (3, 2, 1)) if style in ("viterbi", "trellis") else d.pick("element", ("f32", "f64"))
+    element = (
+        d.pick("element", ("f32", "f64", "i32"), (3, 2, 1))
+        if style in ("viterbi", "trellis")
+        else d.pick("element", ("f32", "f64"))
+    )
     states = d.size(d.pick("states", (4, 8, 13, 24, 48)), 2)
     steps = max(3, round(d.work / 6 / states / (1 if style in ("ctc", "trellis") else states)))
     steps = min(steps, 200_000 // states)
@@ -394,10 +409,14 @@ def dp_hidden(d: Drawn) -> None:
 
 
 def dp_warping(d: Drawn) -> None:
-    """Dynamic time warping: full, banded, slanted, with gradients, soft minimum, several channels; Frechet, edit on reals."""
+    """Dynamic time warping: full, banded, with slopes, soft minimum, several channels; Frechet."""
     k = d.k
     style = d.pick("style", ("full", "full", "band", "derivative", "soft", "channels", "frechet", "slope", "rolling"))
-    element = d.pick("element", ("f32", "f64", "i32"), (3, 2, 1)) if style in ("full", "band", "rolling") else d.pick("element", ("f32", "f64"))
+    element = (
+        d.pick("element", ("f32", "f64", "i32"), (3, 2, 1))
+        if style in ("full", "band", "rolling")
+        else d.pick("element", ("f32", "f64"))
+    )
     channels = d.pick("n_channels", (2, 3, 8)) if style == "channels" else 1
     cost = {"soft": 120, "channels": 6 + 4 * channels}.get(style, 8)
     n, m = d.sides(2, d.work / cost, smallest=5, skew=0.6)
@@ -478,7 +497,9 @@ def dp_paths(d: Drawn) -> None:
     """All pairs (min-plus, max-min, reachability, blocked), min-plus powers, Bellman-Ford, grid paths, seams."""
     k = d.k
     style = d.pick("style", ("pairs", "pairs", "reach", "wide", "power", "bellman", "grid", "seam", "count", "blocked"))
-    element = {"reach": "i32", "count": "i64"}.get(style) or d.pick("element", ("f32", "f64", "i32", "i64"), (3, 2, 2, 1))
+    element = {"reach": "i32", "count": "i64"}.get(style) or d.pick(
+        "element", ("f32", "f64", "i32", "i64"), (3, 2, 2, 1)
+    )
     far = k.constant(1e9 if element[0] == "f" else 1 << 29, element)
     if style in ("grid", "seam", "count"):
         n, m = d.sides(2, d.work / 6, smallest=4, skew=0.5)
@@ -504,7 +525,9 @@ def dp_paths(d: Drawn) -> None:
         edges, dist = k.array(element, n, n), k.array(element, n)
         with k.loop(0, rounds), k.loop(0, n) as v:
             if d.forced.get("carried", n % 2 == 0):
-                [best] = k.fold(0, n, [k.load(dist, v)], lambda u, c, v=v: [c[0].min(k.load(dist, u) + k.load(edges, u, v))])
+                [best] = k.fold(
+                    0, n, [k.load(dist, v)], lambda u, c, v=v: [c[0].min(k.load(dist, u) + k.load(edges, u, v))]
+                )
                 k.store(best, dist, v)
             else:
                 with k.loop(0, n) as u:
@@ -542,9 +565,16 @@ def dp_paths(d: Drawn) -> None:
                     k.store(direct.min(through), dist, i, j)
 
     if style == "blocked":
-        with k.loop(0, n // block) as mb, k.loop(0, n // block) as ib, k.loop(0, n // block) as jb:
-            with k.loop(0, block) as m, k.loop(0, block) as i, k.loop(0, block) as j:
-                relax(ib * block + i, jb * block + j, mb * block + m)
+        blocks = n // block
+        with (
+            k.loop(0, blocks) as mb,
+            k.loop(0, blocks) as ib,
+            k.loop(0, blocks) as jb,
+            k.loop(0, block) as m,
+            k.loop(0, block) as i,
+            k.loop(0, block) as j,
+        ):
+            relax(ib * block + i, jb * block + j, mb * block + m)
         return
     with k.loop(0, n) as m, k.loop(0, n) as i, k.loop(0, n) as j:
         relax(i, j, m)

@@ -18,7 +18,7 @@ from .scf_text import Program
 
 __all__ = ["MAX_OPERAND_BYTES", "Drawn", "Kind", "families_of", "program"]
 
-MIN_OPS, MAX_OPS = 600.0, 6e7
+MIN_OPS, MAX_OPS = 1500.0, 8e7
 MAX_OPERAND_BYTES = 8 << 20
 MAX_TEXT_BYTES = 30_000
 

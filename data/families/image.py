@@ -269,7 +269,9 @@ def img_rank(d: Drawn) -> None:
             case "majority":
                 centre = k.load(source, y, x)
                 votes = [value.test("ge", centre).to("i32") for value in window(source, y, x, spots)]
-                result = k.choose(_total(votes).test("gt", len(spots) // 2), centre, least(window(source, y, x, spots), True))
+                result = k.choose(
+                    _total(votes).test("gt", len(spots) // 2), centre, least(window(source, y, x, spots), True)
+                )
             case _:
                 result = least(window(source, y, x, spots), style == "dilate")
         k.store(result, target, y, x)
@@ -298,7 +300,9 @@ def img_adaptive(d: Drawn) -> None:
     one, zero = k.constant(1, element), k.constant(0, element)
     unrolled = radius == 1 and d.chance("unrolled", 0.6)
 
-    def over_window(y: Index, x: Index, inits: list[Num], step: Callable[[Index, Index, list[Num]], list[Num]]) -> list[Num]:
+    def over_window(
+        y: Index, x: Index, inits: list[Num], step: Callable[[Index, Index, list[Num]], list[Num]]
+    ) -> list[Num]:
         if unrolled:
             for dy in range(-radius, radius + 1):
                 for dx in range(-radius, radius + 1):
@@ -368,7 +372,9 @@ def img_resample(d: Drawn) -> None:
         source, target = k.array(element), k.array(element)
         with k.loop(0, rows // factor + 1) as y, k.loop(0, columns // factor + 1) as x:
             spots = [(i, j) for i in range(factor) for j in range(factor)]
-            total = _total([k.load(source, y * factor + i, x * factor + j) for i, j in spots], tree=d.chance("tree", 0.5))
+            total = _total(
+                [k.load(source, y * factor + i, x * factor + j) for i, j in spots], tree=d.chance("tree", 0.5)
+            )
             k.store(total * (1 / factor**2) if element != "i32" else total // factor**2, target, y, x)
         if style == "pyramid":  # and back up
             big = k.array(element)
@@ -376,7 +382,11 @@ def img_resample(d: Drawn) -> None:
                 here, right, below = k.load(target, y, x), k.load(target, y, x + 1), k.load(target, y + 1, x)
                 for i in range(factor):
                     for j in range(factor):
-                        value = here if element == "i32" else here + (right - here) * (j / factor) + (below - here) * (i / factor)
+                        value = (
+                            here
+                            if element == "i32"
+                            else here + (right - here) * (j / factor) + (below - here) * (i / factor)
+                        )
                         k.store(value, big, y * factor + i, x * factor + j)
         return
     height, width = max(4, round(rows * d.pick("scale", (0.4, 0.7, 1.0, 1.6)))), max(4, columns)
@@ -407,7 +417,9 @@ def img_resample(d: Drawn) -> None:
         ty, tx = sy - iy.to(real), sx - ix.to(real)
 
         def pixel(dy: int, dx: int) -> Num:
-            found = k.load(source, (iy + dy).clamp(0, height - 1).to("index"), (ix + dx).clamp(0, width - 1).to("index"))
+            found = k.load(
+                source, (iy + dy).clamp(0, height - 1).to("index"), (ix + dx).clamp(0, width - 1).to("index")
+            )
             return found.to(real)
 
         if style == "bicubic":
@@ -455,7 +467,9 @@ def img_histogram(d: Drawn) -> None:
             value = k.load(source, y, x).to(result.element)
             match curve:
                 case "gamma":
-                    value = k.emit(f"math.powf {value.name}, {k.constant(0.45, value.type).name} : {value.type}", value.type)
+                    value = k.emit(
+                        f"math.powf {value.name}, {k.constant(0.45, value.type).name} : {value.type}", value.type
+                    )
                 case "rational":
                     value = value * (value * 0.5 + 1.0) / (value + 1.0)
                 case "log":
@@ -591,9 +605,7 @@ def img_colour(d: Drawn) -> None:
         rows, columns = rows & ~1, columns & ~1
         chroma = k.array(stored, rows // 2, columns // 2)
         with k.loop(0, rows // 2) as y, k.loop(0, columns // 2) as x:
-            sums = [
-                _total([pixel(source, y * 2 + i, x * 2 + j, c) for i in (0, 1) for j in (0, 1)]) for c in range(3)
-            ]
+            sums = [_total([pixel(source, y * 2 + i, x * 2 + j, c) for i in (0, 1) for j in (0, 1)]) for c in range(3)]
             k.store(weighed(sums, (-0.04, -0.08, 0.125)).to(stored), chroma, y, x)
         return
     result = image(3)
@@ -607,7 +619,11 @@ def img_colour(d: Drawn) -> None:
             alpha = pixel(second, y, x, 3)
             for c in range(3):
                 over = pixel(second, y, x, c)
-                mixed = values[c] + (over - values[c]) * alpha.sar(1) if integer else values[c] + (over - values[c]) * (alpha * 0.5)
+                mixed = (
+                    values[c] + (over - values[c]) * alpha.sar(1)
+                    if integer
+                    else values[c] + (over - values[c]) * (alpha * 0.5)
+                )
                 put(mixed, result, y, x, c)
             return
         if style == "hue":
@@ -616,7 +632,11 @@ def img_colour(d: Drawn) -> None:
             gap = high - low
             safe = k.choose(gap.test("eq", 0), 1, gap)
             red, green = high.test("eq", values[0]), high.test("eq", values[1])
-            six = [(values[1] - values[2]) / safe, (values[2] - values[0]) / safe + 2, (values[0] - values[1]) / safe + 4]
+            six = [
+                (values[1] - values[2]) / safe,
+                (values[2] - values[0]) / safe + 2,
+                (values[0] - values[1]) / safe + 4,
+            ]
             hue = k.choose(red, six[0], k.choose(green, six[1], six[2]))
             for c, value in enumerate((hue, gap, high)):
                 put(value, result, y, x, c)

@@ -112,8 +112,7 @@ def stencil_skewed(d: Drawn) -> None:
         values = []
         for p in offsets:
             at = [
-                (place + o).within(0, size - 1) if o else place
-                for place, o, size in zip(places, p, sizes, strict=True)
+                (place + o).within(0, size - 1) if o else place for place, o, size in zip(places, p, sizes, strict=True)
             ]
             values.append(k.load(a, *at) if in_place else k.load(a, t % 2, *at))
         value = _mean(values, weights)
@@ -131,19 +130,23 @@ def stencil_skewed(d: Drawn) -> None:
         with k.loop(0, steps) as t, k.loop(t * wide + wide, t * wide + (n - wide)) as j:
             over_inner(t, [j])
         return
-    with k.loop(0, -(-steps // block_t)) as tt, k.loop(0, -(-(n + steps * wide) // block)) as jj:
-        with k.loop(tt * block_t, [tt * block_t + block_t, steps]) as t:
-            low: list[Index | int] = [jj * block, t * wide + wide]
-            high: list[Index | int] = [jj * block + block, t * wide + (n - wide)]
-            with k.loop(low, high) as j:
-                over_inner(t, [j])
+    with (
+        k.loop(0, -(-steps // block_t)) as tt,
+        k.loop(0, -(-(n + steps * wide) // block)) as jj,
+        k.loop(tt * block_t, [tt * block_t + block_t, steps]) as t,
+    ):
+        low: list[Index | int] = [jj * block, t * wide + wide]
+        high: list[Index | int] = [jj * block + block, t * wide + (n - wide)]
+        with k.loop(low, high) as j:
+            over_inner(t, [j])
 
 
 def stencil_red_black(d: Drawn) -> None:
-    """Red-black Gauss-Seidel and SOR in 2 and 3 dimensions: by stride, by condition, by split arrays, with residuals."""
+    """Red-black Gauss-Seidel and SOR in 2 and 3 dimensions: by stride, condition or split arrays."""
     k, element = d.k, _element(d)
     style = d.pick("style", ("stride", "stride", "condition", "split", "step"))
-    rank = 2 if style in ("split", "step") else d.pick("rank", (2, 2, 3))
+    rank = d.pick("rank", (2, 2, 3))
+    rank = 2 if style in ("split", "step") else rank
     steps = d.pick("steps", (1, 2, 5, 10))
     sizes = [2 * max(2, s // 2) + 2 for s in d.sides(rank, d.work / (4 * steps))]
     omega = d.real(0.6, 1.0)
@@ -168,7 +171,7 @@ def stencil_red_black(d: Drawn) -> None:
                 parity = parity + one
             if style == "condition":
                 with k.loop(1, sizes[-1] - 1) as x:
-                    k.when((parity + x) % 2, lambda: relax([*at, x]) or [], equal=True)
+                    k.when((parity + x + 1) % 2, lambda: relax([*at, x]) or [], equal=True)
                 return
             with k.loop(0, (sizes[-1] - 2) // 2) as half:
                 relax([*at, half * 2 + parity % 2 + 1])
@@ -220,7 +223,9 @@ def stencil_multigrid(d: Drawn) -> None:
     levels = d.pick("levels", (2, 3, 4)) if style == "v-cycle" else 2
     levels = min(levels, 4 if rank == 1 else 3 if rank == 2 else 2)
     unit = 1 << (levels - 1)
-    sizes = [unit * max(1, round(s / unit)) for s in d.sides(rank, d.work / {"v-cycle": 24, "two grids": 20}.get(style, 4))]
+    sizes = [
+        unit * max(1, round(s / unit)) for s in d.sides(rank, d.work / {"v-cycle": 24, "two grids": 20}.get(style, 4))
+    ]
     sizes = [max(2 * unit, s) for s in sizes]
 
     def grid(level: int, *, local: bool = False) -> Array:
@@ -266,7 +271,10 @@ def stencil_multigrid(d: Drawn) -> None:
         def at(i: list[Index]) -> None:
             here = k.load(coarse, *i)
             for p in corners:
-                beside = [k.load(coarse, *((x + (2 * o - 1)) if m == axis else x for m, x in enumerate(i))) for axis, o in enumerate(p)]
+                beside = [
+                    k.load(coarse, *((x + (2 * o - 1)) if m == axis else x for m, x in enumerate(i)))
+                    for axis, o in enumerate(p)
+                ]
                 value = _mean([here, *beside], [2.0] + [0.5] * rank)
                 place = [x * 2 + (o - 1) for x, o in zip(i, p, strict=True)]
                 if onto:
@@ -317,7 +325,9 @@ def stencil_physics(d: Drawn) -> None:
         return k.array(element, *sizes)
 
     def laplace(a: Array, y: Index, x: Index) -> Num:
-        return k.load(a, y - 1, x) + k.load(a, y + 1, x) + k.load(a, y, x - 1) + k.load(a, y, x + 1) - k.load(a, y, x) * 4
+        return (
+            k.load(a, y - 1, x) + k.load(a, y + 1, x) + k.load(a, y, x - 1) + k.load(a, y, x + 1) - k.load(a, y, x) * 4
+        )
 
     def repeated(body: Callable[[], None]) -> None:
         if steps == 1:
@@ -488,7 +498,12 @@ def stencil_physics(d: Drawn) -> None:
                 east, west = flux(y, x + 1, False), flux(y, x - 1, False)
                 south, north = flux(y + 1, x, True), flux(y - 1, x, True)
                 for m, read in enumerate((h, hu, hv)):
-                    around = k.load(read, y, x - 1) + k.load(read, y, x + 1) + k.load(read, y - 1, x) + k.load(read, y + 1, x)
+                    around = (
+                        k.load(read, y, x - 1)
+                        + k.load(read, y, x + 1)
+                        + k.load(read, y - 1, x)
+                        + k.load(read, y + 1, x)
+                    )
                     change = (east[m] - west[m] + south[m] - north[m]) * 0.05
                     k.store((around * 0.25 - change).clamp(-2, 2), new[m], y, x)
 

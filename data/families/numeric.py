@@ -1,4 +1,4 @@
-"""Numerical kernels: transforms, particles, random numbers, hashes, polynomials, iterations, equations, big integers."""
+"""Numerical kernels: transforms, particles, random numbers, hashes, polynomials, iterations, equations, integers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _sum(values: Sequence[Num]) -> Num:
 
 
 def num_fourier(d: Drawn) -> None:
-    """Fast Fourier passes of radix 2 and 4 with stored twiddles, bit reversal, small unrolled transforms, Hadamard, cosine."""
+    """Fast Fourier passes of radix 2 and 4 with stored twiddles, bit reversal, unrolled ones, Hadamard, Haar."""
     k, element = d.k, _real(d)
     style = d.pick("style", ("radix2", "radix2", "radix4", "reverse", "unrolled", "hadamard", "dft", "stage", "haar"))
     n = d.power(d.work / {"radix2": 60, "radix4": 40, "hadamard": 30}.get(style, 12), 16)
@@ -57,7 +57,10 @@ def num_fourier(d: Drawn) -> None:
         if not last:
             re, im = k.array(element, size, rows), k.array(element, size, rows)
         with k.loop(0, rows) as r:
-            xs = [(k.load(re, *((r, m) if last else (m, r))), k.load(im, *((r, m) if last else (m, r)))) for m in range(size)]
+            xs = [
+                (k.load(re, *((r, m) if last else (m, r))), k.load(im, *((r, m) if last else (m, r))))
+                for m in range(size)
+            ]
             for m, (a, b) in enumerate(_small_fft(xs)):
                 k.store(a * (1 / size), re, *((r, m) if last else (m, r)))
                 k.store(b * (1 / size), im, *((r, m) if last else (m, r)))
@@ -156,12 +159,14 @@ def _small_fft(xs: list[tuple[Num, Num]]) -> list[tuple[Num, Num]]:
 def num_particles(d: Drawn) -> None:
     """Gravity, Lennard-Jones with cut-off, Coulomb, cell lists, distances, radial histograms, springs, boids."""
     k, element = d.k, _real(d)
-    style = d.pick("style", ("gravity", "gravity", "lennard", "coulomb", "pairs", "histogram", "springs", "cells", "triple"))
+    style = d.pick(
+        "style", ("gravity", "gravity", "lennard", "coulomb", "pairs", "histogram", "springs", "cells", "triple")
+    )
     packed = d.chance("packed", 0.4)
     if style == "springs":
         n = max(6, d.size(d.work / 30, 6))
     elif style == "cells":
-        n = max(4, round((d.work / 200)))
+        n = max(4, round(d.work / 200))
     else:
         n = max(6, d.size((d.work / 14) ** (0.5 if style != "triple" else 0.4), 6))
     dims = d.pick("dims", (2, 3, 3))
@@ -264,7 +269,7 @@ def num_particles(d: Drawn) -> None:
     with k.loop(0, n) as i:
         here = where(i)
 
-        def pull(j: Index, carried: list[Num], i: Index = i, here: list[Num] = here) -> list[Num]:
+        def attract(j: Index, carried: list[Num], i: Index = i, here: list[Num] = here) -> list[Num]:
             gaps, square = apart(here, where(j))
 
             def added() -> list[Num]:
@@ -273,7 +278,7 @@ def num_particles(d: Drawn) -> None:
 
             return k.if_else(square.test("lt", 0.7), added, lambda: carried) if branch else added()
 
-        for c, total in enumerate(k.fold(0, n, [zero] * dims, pull)):
+        for c, total in enumerate(k.fold(0, n, [zero] * dims, attract)):
             k.store(total, force, i, c)
 
 
@@ -283,9 +288,11 @@ def _uniform(bits: Num, element: str) -> Num:
 
 
 def num_monte_carlo(d: Drawn) -> None:
-    """Pi, integrals, option prices, random walks, Ising sweeps, percolation, rejection sampling, bootstrap, with integer hashing."""
+    """Pi, integrals, option prices, walks, Ising sweeps, percolation, rejection, bootstrap; integer hashing."""
     k, element = d.k, _real(d)
-    style = d.pick("style", ("pi", "integral", "option", "walk", "ising", "percolation", "rejection", "bootstrap", "paths"))
+    style = d.pick(
+        "style", ("pi", "integral", "option", "walk", "ising", "percolation", "rejection", "bootstrap", "paths")
+    )
     generator = d.pick("generator", ("hash", "xorshift", "lcg"))
     out = k.array(element, 8)
     zero, one = k.constant(0, element), k.constant(1, element)
@@ -300,10 +307,11 @@ def num_monte_carlo(d: Drawn) -> None:
                 return state ^ (state << 5)
             case "lcg":
                 return state * 1664525 + 1013904223
-            case _:
-                return k.hashed(state, 77)
+            case _:  # a counter, mixed when it is used
+                return state + 0x61C88647
 
     def real(state: Num) -> Num:
+        state = k.hashed(state, 77) << 1 if generator == "hash" else state
         return ((state >> 1) & 0x7FFFFFFF).to(element) * (1.0 / (1 << 31))
 
     seed = k.constant(salt * 2 + 1, "i32")
@@ -383,7 +391,12 @@ def num_monte_carlo(d: Drawn) -> None:
                 with k.loop(1, side + 1) as y, k.loop(0, side // step) as half:
                     x = half * 2 + (y + colour) % 2 + 1 if checker else half + 1
                     here = k.load(spins, y, x)
-                    around = k.load(spins, y - 1, x) + k.load(spins, y + 1, x) + k.load(spins, y, x - 1) + k.load(spins, y, x + 1)
+                    around = (
+                        k.load(spins, y - 1, x)
+                        + k.load(spins, y + 1, x)
+                        + k.load(spins, y, x - 1)
+                        + k.load(spins, y, x + 1)
+                    )
                     energy = here * around
                     chance = k.load(levels, ((energy + 4) & 15).to("index")) - 0.5
                     lucky = _uniform(k.hashed(k.number(y * side + x, "i32"), 5), "f32").test("lt", chance)
@@ -414,9 +427,24 @@ def num_monte_carlo(d: Drawn) -> None:
 
 
 def num_hashes(d: Drawn) -> None:
-    """LFSRs, xorshift, murmur, CRC by bit and by table, Adler, Fletcher, FNV, rolling hashes, splitmix, Fenwick sums."""
+    """LFSRs, xorshift, murmur, CRC by bit and by table, Adler, Fletcher, FNV, rolling hashes, splitmix."""
     k = d.k
-    style = d.pick("style", ("lfsr", "xorshift", "murmur", "crc bits", "crc table", "adler", "fletcher", "fnv", "rolling", "splitmix", "xxhash"))
+    style = d.pick(
+        "style",
+        (
+            "lfsr",
+            "xorshift",
+            "murmur",
+            "crc bits",
+            "crc table",
+            "adler",
+            "fletcher",
+            "fnv",
+            "rolling",
+            "splitmix",
+            "xxhash",
+        ),
+    )
     word = d.pick("word", ("i32", "i64")) if style in ("xorshift", "fnv", "lfsr") else "i32"
     lanes = d.pick("lanes", (1, 1, 2, 4)) if style in ("fnv", "murmur", "xxhash") else 1
     n = max(16, d.size(d.work / {"crc bits": 45, "adler": 14, "murmur": 16, "splitmix": 14}.get(style, 8), 16))
@@ -515,13 +543,13 @@ def num_hashes(d: Drawn) -> None:
 
             one_ = k.constant(1, "i32")
             if late:  # the remainder only once in a while
-                block = 2048 if n > 2048 else n
+                length = 2048 if n > 2048 else n
 
                 def chunk(p: Index, c: list[Num]) -> list[Num]:
-                    a, b = k.fold(0, block, c, lambda i, inner: sums(p * block + i, inner))
+                    a, b = k.fold(0, length, c, lambda i, inner: sums(p * length + i, inner))
                     return [a % modulus, b % modulus]
 
-                a, b = k.fold(0, n // block, [one_, zero], chunk)
+                a, b = k.fold(0, n // length, [one_, zero], chunk)
             else:
                 a, b = k.fold(0, n, [one_, zero], sums)
             k.store((b << 16) | a, out, 0)
@@ -563,7 +591,9 @@ def num_hashes(d: Drawn) -> None:
 def num_polynomials(d: Drawn) -> None:
     """Horner, Estrin, Chebyshev (Clenshaw), Legendre, rational functions, products, splines, several points at once."""
     k, element = d.k, _real(d)
-    style = d.pick("style", ("horner", "estrin", "clenshaw", "legendre", "rational", "product", "spline", "loop", "derivative"))
+    style = d.pick(
+        "style", ("horner", "estrin", "clenshaw", "legendre", "rational", "product", "spline", "loop", "derivative")
+    )
     degree = d.pick("degree", (3, 5, 7, 8, 12, 15))
     fused = d.chance("fused", 0.4)
     if style in ("product", "loop", "derivative"):
@@ -645,11 +675,22 @@ def num_polynomials(d: Drawn) -> None:
 
 
 def num_iterations(d: Drawn) -> None:
-    """Newton roots, inverse roots, Mandelbrot and Julia sets, logistic maps, bisection, continued fractions, arithmetic-geometric means."""
+    """Newton roots, inverse roots, Mandelbrot and Julia sets, logistic maps, bisection, continued fractions."""
     k, element = d.k, _real(d)
-    style = d.pick("style", ("newton", "root", "mandelbrot", "mandelbrot", "julia", "logistic", "bisect", "fraction", "mean", "kepler"))
+    style = d.pick(
+        "style",
+        ("newton", "root", "mandelbrot", "mandelbrot", "julia", "logistic", "bisect", "fraction", "mean", "kepler"),
+    )
     most = d.pick("most", (8, 20, 50, 100, 256))
-    cost = {"newton": 30, "root": 20, "bisect": 200, "mean": 30, "fraction": most * 4, "logistic": most * 4, "kepler": 400}
+    cost = {
+        "newton": 30,
+        "root": 20,
+        "bisect": 200,
+        "mean": 30,
+        "fraction": most * 4,
+        "logistic": most * 4,
+        "kepler": 400,
+    }
     n = max(4, d.size(d.work / cost.get(style, most * 4), 4))
     one, zero = k.constant(1, element), k.constant(0, element)
     izero = k.constant(0, "i32")
@@ -742,15 +783,23 @@ def num_iterations(d: Drawn) -> None:
 
 
 def num_equations(d: Drawn) -> None:
-    """Ordinary differential equations by Euler, midpoint, Runge-Kutta 4, Verlet and multistep; implicit steps; adaptive steps."""
+    """Ordinary differential equations by Euler, midpoint, Runge-Kutta 4, Verlet, multistep, adaptive steps."""
     k, element = d.k, _real(d)
     system = d.pick("system", ("decay", "oscillator", "predator", "lorenz", "pendulum", "chain"))
     method = d.pick("method", ("euler", "midpoint", "rk4", "rk4", "verlet", "bashforth", "adaptive"))
     many = d.chance("many", 0.6)
-    size = {"decay": 1, "oscillator": 2, "predator": 2, "lorenz": 3, "pendulum": 2, "chain": d.pick("chain", (4, 6, 8))}[system]
+    size = {
+        "decay": 1,
+        "oscillator": 2,
+        "predator": 2,
+        "lorenz": 3,
+        "pendulum": 2,
+        "chain": d.pick("chain", (4, 6, 8)),
+    }[system]
     stages = {"euler": 1, "midpoint": 2, "rk4": 4, "adaptive": 3}.get(method, 1)
     total = max(2.0, d.work / (stages * size * (30 if system == "pendulum" else 5)))
-    steps = max(2, d.size(total ** (d.rng.uniform(0.3, 0.7) if many else 1.0)))
+    drawn = d.size(total ** (d.rng.uniform(0.3, 0.7) if many else 1.0))
+    steps = max(2, int(d.forced.get("steps", drawn)))
     points = max(1, round(total / steps)) if many else 1
     state = k.array(element, points, size)
     out = k.array(element, points, size)
@@ -830,7 +879,7 @@ def num_equations(d: Drawn) -> None:
 
 
 def num_banded(d: Drawn) -> None:
-    """Tridiagonal solves by Thomas, by cyclic reduction, many at once in both layouts; pentadiagonal; banded Cholesky; splines."""
+    """Tridiagonal solves by Thomas, by cyclic reduction, many at once; pentadiagonal; banded Cholesky."""
     k, element = d.k, _real(d)
     style = d.pick("style", ("thomas", "many", "many transposed", "reduction", "penta", "bands", "product", "jacobi"))
     zero = k.constant(0, element)
@@ -950,22 +999,22 @@ def num_banded(d: Drawn) -> None:
         return
     width = d.pick("width", (2, 4, 8))  # banded factorization, lower part stored by diagonals
     n = max(width + 2, d.size(d.work / (4 * width * width), 6))
-    a, l = k.array(element, n, width + 1), k.array(element, n, width + 1)
+    a, low = k.array(element, n, width + 1), k.array(element, n, width + 1)
     with k.loop(0, n) as i, k.loop(0, width + 1) as w:
-        k.store(zero, l, i, w)
+        k.store(zero, low, i, w)
     with k.loop(width, n) as i:
         with k.loop(0, width) as w:  # column i - width + w
 
             def dot(m: Index, c: list[Num], i: Index = i, w: Index = w) -> list[Num]:
-                here = k.load(l, i, m)
-                there = k.load(l, (i + w - width).within(0, n - 1), (m - w + width).within(0, width))
+                here = k.load(low, i, m)
+                there = k.load(low, (i + w - width).within(0, n - 1), (m - w + width).within(0, width))
                 return [c[0] + here * there]
 
             [total] = k.fold(0, w, [zero], dot)
-            pivot = k.load(l, (i + w - width).within(0, n - 1), width)
-            k.store((k.load(a, i, w) * 0.1 - total) / (pivot + 1.0), l, i, w)
-        [square] = k.fold(0, width, [zero], lambda m, c, i=i: [c[0] + k.load(l, i, m) * k.load(l, i, m)])
-        k.store((k.load(a, i, width) + 1.0 - square).abs().sqrt(), l, i, width)
+            pivot = k.load(low, (i + w - width).within(0, n - 1), width)
+            k.store((k.load(a, i, w) * 0.1 - total) / (pivot + 1.0), low, i, w)
+        [square] = k.fold(0, width, [zero], lambda m, c, i=i: [c[0] + k.load(low, i, m) * k.load(low, i, m)])
+        k.store((k.load(a, i, width) + 1.0 - square).abs().sqrt(), low, i, width)
 
 
 def _backwards(d: Drawn, c1: Array, c2: Array, x: Array, i: Index, c: list[Num]) -> list[Num]:
@@ -976,9 +1025,12 @@ def _backwards(d: Drawn, c1: Array, c2: Array, x: Array, i: Index, c: list[Num])
 
 
 def num_algebra(d: Drawn) -> None:
-    """Jacobi rotations, conjugate-gradient steps, power iteration, Givens, Householder, LU with pivots, matrix powers, Gram-Schmidt."""
+    """Jacobi rotations, conjugate-gradient steps, power iteration, Givens, Householder, LU with pivots, powers."""
     k, element = d.k, _real(d)
-    style = d.pick("style", ("jacobi", "gradient", "power", "givens", "pivot", "squares", "reflect", "chebyshev", "lanczos", "small"))
+    style = d.pick(
+        "style",
+        ("jacobi", "gradient", "power", "givens", "pivot", "squares", "reflect", "chebyshev", "lanczos", "small"),
+    )
     zero = k.constant(0, element)
     if style == "small":  # many 2x2, 3x3 or 4x4 products, determinants and inverses
         size = d.pick("small", (2, 3, 4))
@@ -1063,7 +1115,9 @@ def num_algebra(d: Drawn) -> None:
         read, write = a, b
         for _ in range(powers):
             with k.loop(0, n) as i, k.loop(0, n) as j:
-                [total] = k.fold(0, n, [zero], lambda m, c, i=i, j=j, read=read: [c[0] + k.load(read, i, m) * k.load(read, m, j)])
+                [total] = k.fold(
+                    0, n, [zero], lambda m, c, i=i, j=j, read=read: [c[0] + k.load(read, i, m) * k.load(read, m, j)]
+                )
                 k.store(total * (0.8 / n), write, i, j)
             read, write = write, read
         return
@@ -1095,7 +1149,7 @@ def num_algebra(d: Drawn) -> None:
     if style == "reflect":
         v, w = k.array(element, n), k.array(element, n)
         [square] = k.fold(0, n, [zero], lambda i, c: [c[0] + k.load(v, i) * k.load(v, i)])
-        with k.loop(0, n) as reps, k.loop(0, n) as j:
+        with k.loop(0, n), k.loop(0, n) as j:
             [total] = k.fold(0, n, [zero], lambda i, c, j=j: [c[0] + k.load(v, i) * k.load(a, i, j)])
             k.store(total * 2.0 / square, w, j)
             with k.loop(0, n) as i:
@@ -1119,9 +1173,12 @@ def num_algebra(d: Drawn) -> None:
 
 
 def num_integers(d: Drawn) -> None:
-    """Big-integer sums and products by limbs, Montgomery and modular powers, primes by sieve, binomials, Fibonacci, decimal digits."""
+    """Big-integer sums and products by limbs, Montgomery and modular powers, sieves, binomials, Fibonacci, digits."""
     k = d.k
-    style = d.pick("style", ("add", "multiply", "multiply", "modular", "sieve", "binomial", "fibonacci", "digits", "shift", "gcd sums"))
+    style = d.pick(
+        "style",
+        ("add", "multiply", "multiply", "modular", "sieve", "binomial", "fibonacci", "digits", "shift", "gcd sums"),
+    )
     zero64, one64 = k.constant(0, "i64"), k.constant(1, "i64")
     mask = 0xFFFFFFFF
     many = d.pick("many", (1, 8, 64))
@@ -1149,7 +1206,11 @@ def num_integers(d: Drawn) -> None:
                     factor = k.load(a, r, i).to("i64") & mask
 
                     def row(j: Index, carry: list[Num], r: Index = r, i: Index = i, factor: Num = factor) -> list[Num]:
-                        total = factor * (k.load(b, r, j).to("i64") & mask) + (k.load(c, r, i + j).to("i64") & mask) + carry[0]
+                        total = (
+                            factor * (k.load(b, r, j).to("i64") & mask)
+                            + (k.load(c, r, i + j).to("i64") & mask)
+                            + carry[0]
+                        )
                         k.store(total.to("i32"), c, r, i + j)
                         return [total >> 32]
 
@@ -1243,11 +1304,29 @@ def num_integers(d: Drawn) -> None:
 
 
 def num_bits(d: Drawn) -> None:
-    """Population counts, bit reversal, Gray and Morton codes, parity, bit matrices, Hamming distances, bit boards, saturating sums."""
+    """Population counts, bit reversal, Gray and Morton codes, parity, bit matrices, Hamming distances, saturation."""
     k = d.k
     word = d.pick("word", ("i32", "i64", "i16"), (4, 3, 1))
-    style = d.pick("style", ("count", "swar", "reverse", "gray", "morton", "hamming", "parity", "transpose", "saturate", "lowest", "median", "pack"))
-    n = max(8, d.size(d.work / {"reverse": 20, "morton": 28, "swar": 18, "hamming": 6, "transpose": 60}.get(style, 7), 8))
+    style = d.pick(
+        "style",
+        (
+            "count",
+            "swar",
+            "reverse",
+            "gray",
+            "morton",
+            "hamming",
+            "parity",
+            "transpose",
+            "saturate",
+            "lowest",
+            "median",
+            "pack",
+        ),
+    )
+    n = max(
+        8, d.size(d.work / {"reverse": 20, "morton": 28, "swar": 18, "hamming": 6, "transpose": 60}.get(style, 7), 8)
+    )
     if style in ("morton", "reverse", "swar", "transpose"):
         word = "i32"
     a, b, out = k.array(word, n), k.array(word, n), k.array(word, n)
@@ -1262,7 +1341,9 @@ def num_bits(d: Drawn) -> None:
         x, y, result = k.array(word, rows, words), k.array(word, rows, words), k.array(word, rows, rows)
         with k.loop(0, rows) as i, k.loop(0, rows) as j:
             zero = k.constant(0, word)
-            [total] = k.fold(0, words, [zero], lambda w, c, i=i, j=j: [c[0] + (k.load(x, i, w) ^ k.load(y, j, w)).math("ctpop")])
+            [total] = k.fold(
+                0, words, [zero], lambda w, c, i=i, j=j: [c[0] + (k.load(x, i, w) ^ k.load(y, j, w)).math("ctpop")]
+            )
             k.store(total, result, i, j)
         return
     if style == "transpose":  # 8 x 8 bit blocks
@@ -1341,10 +1422,15 @@ def num_bits(d: Drawn) -> None:
 
 
 def num_complex(d: Drawn) -> None:
-    """Complex and quaternion products, divisions, magnitudes, rotations, matrix products, filters, dot products, polynomials."""
+    """Complex and quaternion products, divisions, magnitudes, rotations, matrices, filters, dot products."""
     k, element = d.k, _real(d)
-    style = d.pick("style", ("multiply", "divide", "magnitude", "matmul", "quaternion", "rotate", "filter", "dot", "horner", "phase"))
-    n = max(8, d.size(d.work / {"quaternion": 40, "divide": 20, "filter": 60, "horner": 60, "rotate": 40}.get(style, 12), 8))
+    style = d.pick(
+        "style",
+        ("multiply", "divide", "magnitude", "matmul", "quaternion", "rotate", "filter", "dot", "horner", "phase"),
+    )
+    n = max(
+        8, d.size(d.work / {"quaternion": 40, "divide": 20, "filter": 60, "horner": 60, "rotate": 40}.get(style, 12), 8)
+    )
     split = d.chance("split", 0.5)
 
     def field(*shape: int) -> tuple[Array, ...]:

@@ -1,9 +1,10 @@
-"""Code that needs more registers than there are: wide accumulators, long straight-line blocks, many values alive at once."""
+"""Code that needs more registers than there are: wide accumulators, long straight lines, many values alive."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from .affine_text import Array, Index
 from .drawn import Drawn, Kind, families_of
@@ -174,9 +175,13 @@ def reg_straight(d: Drawn) -> None:
 def reg_vectors(d: Drawn) -> None:
     """Blocks of vector accumulators: outer products, row sums, polynomials, stencils of vectors, wide reductions."""
     k = d.k
-    element, lanes = d.pick("vector", (("f32", 8), ("f32", 16), ("f64", 4), ("f64", 8), ("i32", 8), ("i32", 16), ("f32", 4)))
+    element, lanes = d.pick(
+        "vector", (("f32", 8), ("f32", 16), ("f64", 4), ("f64", 8), ("i32", 8), ("i32", 16), ("f32", 4))
+    )
     style = d.pick("style", ("outer", "outer", "columns", "polynomial", "stencil", "network", "reduce"))
-    rows, columns = d.pick("block", ((4, 2), (6, 2), (8, 2), (4, 4), (5, 4), (6, 4), (12, 1), (16, 1), (24, 1), (3, 3), (8, 3)))
+    rows, columns = d.pick(
+        "block", ((4, 2), (6, 2), (8, 2), (4, 4), (5, 4), (6, 4), (12, 1), (16, 1), (24, 1), (3, 3), (8, 3))
+    )
     cells = rows * columns
     zero = k.constant(0, f"vector<{lanes}x{element}>")
 
@@ -233,7 +238,10 @@ def reg_vectors(d: Drawn) -> None:
             high = min(rows, 8)
             n, width = d.sides(2, d.work / (2 * high * taps), smallest=2)
             a, b = k.array(element), k.array(element)
-            weights = [k.constant(round(1 / (taps + abs(t)), 4) if element[0] == "f" else t + 1, f"vector<{lanes}x{element}>") for t in range(taps)]
+            weights = [
+                k.constant(round(1 / (taps + abs(t)), 4) if element[0] == "f" else t + 1, f"vector<{lanes}x{element}>")
+                for t in range(taps)
+            ]
             with k.loop(0, n) as y, k.loop(0, width) as x:
                 lines = [k.vector_load(a, lanes, y * high + r, x * lanes) for r in range(high + taps - 1)]
                 for r in range(high):
@@ -250,13 +258,15 @@ def reg_vectors(d: Drawn) -> None:
                 for _ in range(d.pick("layers", (2, 3, 4))):
                     order = list(range(width))
                     d.rng.shuffle(order)
-                    values = [values[m].min(values[o]) if m < o else values[m].max(values[o]) for m, o in enumerate(order)]
+                    values = [
+                        values[m].min(values[o]) if m < o else values[m].max(values[o]) for m, o in enumerate(order)
+                    ]
                 for m, value in enumerate(values):
                     k.vector_store(value, a, i * (width * lanes) + m * lanes)
 
 
 def reg_transforms(d: Drawn) -> None:
-    """Small transforms kept in registers: 8x8 cosine, Fourier of 16, small matrix products and inverses, Winograd, Hadamard, LU."""
+    """Small transforms kept in registers: 8x8 cosine, Fourier of 16, products, inverses, Winograd, Hadamard."""
     k = d.k
     element = d.pick("element", ("f32", "f64"), (1, 1))
     style = d.pick("style", ("cosine", "fourier", "product", "inverse", "winograd", "hadamard", "factor", "rows"))
@@ -322,7 +332,8 @@ def reg_transforms(d: Drawn) -> None:
                 width = 1
                 while width < size:
                     values = [
-                        values[m] + values[m ^ width] if not m & width else values[m ^ width] - values[m] for m in range(size)
+                        values[m] + values[m ^ width] if not m & width else values[m ^ width] - values[m]
+                        for m in range(size)
                     ]
                     width *= 2
                 for m, value in enumerate(values):
@@ -361,7 +372,9 @@ def reg_transforms(d: Drawn) -> None:
                         for r in range(size):
                             if r != p:
                                 factor = x[r][p]
-                                x[r] = [x[r][c] - factor * row[c] if c != p else 0 - factor * inverse for c in range(size)]
+                                x[r] = [
+                                    x[r][c] - factor * row[c] if c != p else 0 - factor * inverse for c in range(size)
+                                ]
                         x[p] = row
                 for r in range(size):
                     for c in range(size):
@@ -399,11 +412,13 @@ def _fourier(xs: list[tuple[Num, Num]]) -> list[tuple[Num, Num]]:
 
 
 def reg_ciphers(d: Drawn) -> None:
-    """Rounds of additions, rotations and exclusive ors on a state of many words: ChaCha-, Salsa-, SHA-, Speck- and Threefish-like."""
+    """Rounds of additions, rotations and exclusive ors on many words: like ChaCha, Salsa, SHA, Speck, Threefish."""
     k = d.k
     style = d.pick("style", ("chacha", "salsa", "sha", "speck", "threefish", "random", "keccak"))
     word = d.pick("word", ("i32", "i64"))
-    size = {"chacha": 16, "salsa": 16, "sha": 24, "threefish": 16, "keccak": 25}.get(style) or d.pick("words", (12, 16, 20, 28, 36))
+    size = {"chacha": 16, "salsa": 16, "sha": 24, "threefish": 16, "keccak": 25}.get(style) or d.pick(
+        "words", (12, 16, 20, 28, 36)
+    )
     rounds = d.pick("rounds", (2, 3, 4))
     bits = int(word[1:])
     cost = size * rounds * 5
@@ -438,7 +453,9 @@ def reg_ciphers(d: Drawn) -> None:
                 words, state = s[8:], s[:8]
                 for t in range(4):
                     a, b, c, e_, e, f, g, h = state
-                    extra = h + (e.rotl(7) ^ e.rotl(21) ^ e.rotl(26)) + ((e & f) ^ ((e ^ -1) & g)) + words[(r * 4 + t) % 16]
+                    extra = (
+                        h + (e.rotl(7) ^ e.rotl(21) ^ e.rotl(26)) + ((e & f) ^ ((e ^ -1) & g)) + words[(r * 4 + t) % 16]
+                    )
                     other = (a.rotl(10) ^ a.rotl(19) ^ a.rotl(30)) + ((a & b) ^ (a & c) ^ (b & c))
                     state = [extra + other, a, b, c, e_ + extra, e, f, g]
                 s = state + words
@@ -452,7 +469,10 @@ def reg_ciphers(d: Drawn) -> None:
                 deltas = [columns[(c - 1) % 5] ^ columns[(c + 1) % 5].rotl(1) for c in range(5)]
                 s = [value ^ deltas[m % 5] for m, value in enumerate(s)]
                 moved = [s[(m * 7 + 11) % 25].rotl(m % (bits - 1) + 1) for m in range(25)]
-                s = [moved[m] ^ ((moved[m // 5 * 5 + (m + 1) % 5] ^ -1) & moved[m // 5 * 5 + (m + 2) % 5]) for m in range(25)]
+                s = [
+                    moved[m] ^ ((moved[m // 5 * 5 + (m + 1) % 5] ^ -1) & moved[m // 5 * 5 + (m + 2) % 5])
+                    for m in range(25)
+                ]
             case "speck":
                 for m in range(0, size, 2):
                     s[m] = (s[m].rotl(bits - 8) + s[m + 1]) ^ (r + m)
@@ -482,10 +502,14 @@ def reg_ciphers(d: Drawn) -> None:
 
 
 def reg_carried(d: Drawn) -> None:
-    """Loops that carry many scalars: filters with long delays, coupled recurrences, many statistics, parallel generators, queues."""
+    """Loops that carry many scalars: filters with long delays, coupled recurrences, statistics, generators, delays."""
     k = d.k
     style = d.pick("style", ("filter", "coupled", "statistics", "generators", "delay", "polyphase", "states"))
-    element = d.pick("element", ("f64", "f32", "i64", "i32"), (3, 3, 2, 1)) if style not in ("generators",) else d.pick("word", ("i64", "i32"))
+    element = (
+        d.pick("element", ("f64", "f32", "i64", "i32"), (3, 3, 2, 1))
+        if style not in ("generators",)
+        else d.pick("word", ("i64", "i32"))
+    )
     width = d.pick("width", (12, 16, 20, 24, 32, 40))
     n = max(8, d.size(d.work / (3 * width), 8))
     zero = k.constant(0, element)
@@ -494,11 +518,13 @@ def reg_carried(d: Drawn) -> None:
     end = k.array(element, width)
     nested = d.chance("nested", 0.4)
 
-    def repeated(inits: list[Num], step: object, trips: int) -> list[Num]:
+    def repeated(inits: list[Num], step: Callable[[Index, list[Num]], list[Num]], trips: int) -> list[Num]:
         if not nested:
             return k.fold(0, trips, inits, step)
         inner = max(2, round(trips**0.5))
-        return k.fold(0, max(1, trips // inner), inits, lambda o, c: k.fold(0, inner, c, lambda i, w: step(o * inner + i, w)))
+        return k.fold(
+            0, max(1, trips // inner), inits, lambda o, c: k.fold(0, inner, c, lambda i, w: step(o * inner + i, w))
+        )
 
     match style:
         case "filter" | "polyphase":  # taps stay in registers
@@ -516,10 +542,13 @@ def reg_carried(d: Drawn) -> None:
 
             last = repeated([zero] * width, shift, n)
         case "coupled":
+
             def ring(i: Index, c: list[Num]) -> list[Num]:
                 x = k.load(data, i)
                 if real:
-                    return [c[m] * 0.6 + c[(m + 1) % width] * 0.2 + (c[(m + 5) % width] + x) * 0.1 for m in range(width)]
+                    return [
+                        c[m] * 0.6 + c[(m + 1) % width] * 0.2 + (c[(m + 5) % width] + x) * 0.1 for m in range(width)
+                    ]
                 return [(c[m] ^ (c[(m + 1) % width] >> 3)) + (c[(m + 5) % width] & x) for m in range(width)]
 
             last = repeated([k.constant(m + 1, element) for m in range(width)], ring, n)
@@ -549,6 +578,7 @@ def reg_carried(d: Drawn) -> None:
 
             last = repeated([zero] * width, collect, n)
         case "generators":
+
             def advance(i: Index, c: list[Num]) -> list[Num]:
                 new, total = [], k.load(data, i)
                 for m, x in enumerate(c):
@@ -561,16 +591,23 @@ def reg_carried(d: Drawn) -> None:
 
             last = repeated([k.constant(0x9E3779B9 + 2 * m + 1, element) for m in range(width)], advance, n)
         case "delay":
+
             def line(i: Index, c: list[Num]) -> list[Num]:
                 x = k.load(data, i)
                 new = _halved(c[-1] + x) if real else (c[-1] + x) >> 1
                 k.store(new - c[width // 2], out, i)
-                return [new, *[_halved(a + b) if m % 3 == 0 else a for m, (a, b) in enumerate(zip(c[:-1], c[1:], strict=True))]]
+                return [
+                    new,
+                    *[_halved(a + b) if m % 3 == 0 else a for m, (a, b) in enumerate(pairwise(c))],
+                ]
 
             last = repeated([zero] * width, line, n)
         case _:  # a small dense state-space system
             size = min(12, max(6, width // 3))
-            rows = [[round(math.cos(i * 3 + j) / size, 4) if real else (i * 5 + j * 3) % 7 - 3 for j in range(size)] for i in range(size)]
+            rows = [
+                [round(math.cos(i * 3 + j) / size, 4) if real else (i * 5 + j * 3) % 7 - 3 for j in range(size)]
+                for i in range(size)
+            ]
 
             def system(i: Index, c: list[Num]) -> list[Num]:
                 x = k.load(data, i)
@@ -588,7 +625,7 @@ def reg_carried(d: Drawn) -> None:
 
 
 def reg_windows(d: Drawn) -> None:
-    """Unrolled neighbourhoods and sorting networks on many values: large stencils in one body, medians of 25, 4x4 tiles of pixels."""
+    """Unrolled neighbourhoods and sorting networks on many values: stencils, medians of 25, tiles of pixels."""
     k, element = d.k, _number(d)
     style = d.pick("style", ("sort", "tile", "tile", "median", "volume", "blocks"))
     rng = d.rng
@@ -645,10 +682,14 @@ def reg_windows(d: Drawn) -> None:
                 spots = rng.sample(spots, max(4, len(spots) * 2 // 3))
             with k.loop(0, rows) as y, k.loop(0, columns) as x:
                 near = {
-                    (i, j): k.load(a, y * high + i, x * wide + j) for i in range(high + side - 1) for j in range(wide + side - 1)
+                    (i, j): k.load(a, y * high + i, x * wide + j)
+                    for i in range(high + side - 1)
+                    for j in range(wide + side - 1)
                 }
                 weights = [
-                    k.load(stored, m) if stored is not None else k.constant(round(rng.uniform(0.1, 0.9), 3) if element[0] == "f" else m + 1, element)
+                    k.load(stored, m)
+                    if stored is not None
+                    else k.constant(round(rng.uniform(0.1, 0.9), 3) if element[0] == "f" else m + 1, element)
                     for m in range(len(spots))
                 ]
                 for i in range(high):
@@ -665,7 +706,10 @@ def reg_windows(d: Drawn) -> None:
             a, b = k.array(element), k.array(element)
             with k.loop(0, sizes[0]) as z, k.loop(0, sizes[1]) as y, k.loop(0, sizes[2]) as x:
                 near = {
-                    (p, q, r): k.load(a, z + p, y + q, x * count + r) for p in range(3) for q in range(3) for r in range(count + 2)
+                    (p, q, r): k.load(a, z + p, y + q, x * count + r)
+                    for p in range(3)
+                    for q in range(3)
+                    for r in range(count + 2)
                 }
                 for m in range(count):
                     total = None

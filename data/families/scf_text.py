@@ -298,7 +298,7 @@ class Program(Kernel):
 
     # control flow
 
-    def fold(
+    def fold(  # type: ignore[override]  # every value here is a Num
         self,
         low: Bound | Sequence[Bound],
         high: Bound | Sequence[Bound],
@@ -351,7 +351,9 @@ class Program(Kernel):
     @staticmethod
     def _scf_trips(low: object, high: object, step: object, trips: float | None) -> float:
         if trips is None:
-            assert isinstance(low, int) and isinstance(high, int) and isinstance(step, int), "trips= is needed"
+            assert isinstance(low, int), "trips= is needed"
+            assert isinstance(high, int), "trips= is needed"
+            assert isinstance(step, int), "trips= is needed"
             trips = (high - low) / step
         return max(1.0, trips)
 

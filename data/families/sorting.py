@@ -23,12 +23,15 @@ def _shuffled(d: Drawn, n: int, element: str) -> Array:
     if d.chance("given", 0.15):
         return keys
     salt = d.rng.randrange(1 << 16)
+    seed = k.load(k.array("i32", 1), 0)  # unknown to a compiler, which would sort small arrays itself
     with k.loop(0, n) as i:
-        mixed = k.hashed(k.number(i, "i32"), salt)
+        mixed = k.hashed(k.number(i, "i32") + seed, salt)
         if element in ("f32", "f64"):
             k.store(mixed.to(element) * (1.0 / (1 << 31)), keys, i)
         else:
-            k.store((mixed >> d.pick("shift", (8, 16, 20)) if element in ("i32", "i64") else mixed).to(element), keys, i)
+            k.store(
+                (mixed >> d.pick("shift", (8, 16, 20)) if element in ("i32", "i64") else mixed).to(element), keys, i
+            )
     return keys
 
 
@@ -60,7 +63,9 @@ def _swap(d: Drawn, a: Array, i: Index | Num, j: Index | Num, how: str, *, down:
 def sort_exchange(d: Drawn) -> None:
     """Bubble, odd-even, insertion, selection, shell, comb and gnome sort."""
     k, element = d.k, _keys(d)
-    style = d.pick("style", ("bubble", "early", "odd-even", "insertion", "selection", "shell", "comb", "cocktail", "rows"))
+    style = d.pick(
+        "style", ("bubble", "early", "odd-even", "insertion", "selection", "shell", "comb", "cocktail", "rows")
+    )
     how = d.pick("how", ("branch", "select", "extrema"))
     n = max(5, round((d.work / 4) ** (0.72 if style in ("shell", "comb") else 0.5)))
     if style == "rows":  # many short rows
@@ -257,7 +262,9 @@ def sort_merge(d: Drawn) -> None:
         step = d.pick("growth", (1, 2, 3))
         for array, factor in ((a, step), (b, 2)):  # rising keys
             with k.loop(0, n) as i:
-                rising = k.number(i, "i32") // max(1, n // 60) if element in ("i8", "i16") else k.number(i, "i32") * factor
+                rising = (
+                    k.number(i, "i32") // max(1, n // 60) if element in ("i8", "i16") else k.number(i, "i32") * factor
+                )
                 k.store(rising.to(element), array, i)
 
         def merge(o: Num, carried: list[Num]) -> list[Num]:
@@ -373,7 +380,14 @@ def sort_merge(d: Drawn) -> None:
         with k.scf_loop(0, n, 2 * width) as start:
             middle, end = start + width, start + 2 * width
 
-            def merge_step(o: Num, carried: list[Num], read: Array = read, write: Array = write, middle: Num = middle, end: Num = end) -> list[Num]:
+            def merge_step(
+                o: Num,
+                carried: list[Num],
+                read: Array = read,
+                write: Array = write,
+                middle: Num = middle,
+                end: Num = end,
+            ) -> list[Num]:
                 i, j = carried
                 x, y = k.load(read, i.min(n - 1)), k.load(read, j.min(n - 1))
                 left = i.test("slt", middle) & (j.test("sge", end) | x.test("le", y))
@@ -450,7 +464,7 @@ def sort_radix(d: Drawn) -> None:
 
 
 def scan_prefix(d: Drawn) -> None:
-    """Prefix sums and extrema: in order, in blocks, Hillis-Steele, Blelloch, segmented, by rows and columns, recurrences."""
+    """Prefix sums and extrema: in order, in blocks, Hillis-Steele, Blelloch, segmented, by rows and columns."""
     k = d.k
     style = d.pick("style", ("naive", "blocked", "hillis-steele", "blelloch", "segmented", "rows", "columns", "linear"))
     element = d.pick("element", ("f32", "f64", "i32", "i64", "i16"), (3, 2, 3, 2, 1))
@@ -562,9 +576,11 @@ def scan_prefix(d: Drawn) -> None:
 
 
 def scan_compact(d: Drawn) -> None:
-    """Filtering and partitioning: by branch, by flag, by scanned places; unique runs, splits by several keys, arg-extrema."""
+    """Filtering and partitioning: by branch, flag or scanned places; unique runs, arg-extrema, the largest few."""
     k = d.k
-    style = d.pick("style", ("branch", "flag", "scanned", "unique", "partition", "three ways", "argmax", "top", "nonzero"))
+    style = d.pick(
+        "style", ("branch", "flag", "scanned", "unique", "partition", "three ways", "argmax", "top", "nonzero")
+    )
     element = d.pick("element", ("f32", "f64", "i32", "i64"))
     n = max(8, d.size(d.work / {"scanned": 10, "top": 30}.get(style, 6), 8))
     a, b, counts = k.array(element, n), k.array(element, n), k.array("i32", 4)
@@ -606,7 +622,8 @@ def scan_compact(d: Drawn) -> None:
                 k.store(now, places, i + 1)
                 return [now]
 
-            k.fold(0, n, [k.constant(0, "i32")], count)
+            [total] = k.fold(0, n, [k.constant(0, "i32")], count)
+            k.store(total, counts, 0)
             with k.loop(0, n) as i:
                 here, after = k.load(places, i), k.load(places, i + 1)
 
@@ -676,10 +693,16 @@ def scan_compact(d: Drawn) -> None:
 
 
 def search_tables(d: Drawn) -> None:
-    """Binary, branchless, interpolated and galloping searches; hash tables by probing; bloom filters; tries; range sums."""
+    """Binary, branchless, interpolated and galloping searches; hash tables; bloom filters; range sums."""
     k = d.k
-    style = d.pick("style", ("binary", "branchless", "levels", "gallop", "probe", "insert", "bloom", "intervals", "linear"))
-    element = d.pick("element", ("i32", "i64", "f32", "f64")) if style in ("binary", "branchless", "levels", "gallop", "linear") else "i32"
+    style = d.pick(
+        "style", ("binary", "branchless", "levels", "gallop", "probe", "insert", "bloom", "intervals", "linear")
+    )
+    element = (
+        d.pick("element", ("i32", "i64", "f32", "f64"))
+        if style in ("binary", "branchless", "levels", "gallop", "linear")
+        else "i32"
+    )
     logs = d.pick("logs", (4, 6, 8, 10, 12, 14))
     size = 1 << logs
     if style == "linear":
@@ -690,8 +713,10 @@ def search_tables(d: Drawn) -> None:
         size, logs = size // 2, logs - 1
     table, found = k.array(element, size), k.array("i32", queries)
 
+    seed = k.load(k.array("i32", 1), 0)
+
     def query(q: Index | Num) -> Num:
-        return k.hashed(k.number(q, "i32"), salt)
+        return k.hashed(k.number(q, "i32") + seed, salt)
 
     if style in ("probe", "insert"):
         mask, empty = size - 1, -1
@@ -714,12 +739,12 @@ def search_tables(d: Drawn) -> None:
             return at, k.load(table, at.to("index"))
 
         with k.scf_loop(0, filled if style == "probe" else min(filled, queries)) as i:
-            key = k.hashed(i.to("i32"), salt) & 0xFFFFF
+            key = k.hashed(i.to("i32") + seed, salt) & 0xFFFFF
             at, _ = slot_of(key)
             k.store(key, table, at.to("index"))
         if style == "probe":
             with k.loop(0, queries) as q:
-                key = k.hashed(k.number(q, "i32") & (size - 1), salt) & 0xFFFFF
+                key = k.hashed((k.number(q, "i32") & (size - 1)) + seed, salt) & 0xFFFFF
                 _, here = slot_of(key)
                 k.store(here.test("eq", key).to("i32"), found, q)
         return
@@ -728,13 +753,13 @@ def search_tables(d: Drawn) -> None:
         bits = k.array("i32", words)
         with k.loop(0, queries // 2) as q:
             for h in range(hashes):
-                bit = k.hashed(k.number(q, "i32"), h * 7919) % (words * 32)
+                bit = k.hashed(k.number(q, "i32") + seed, h * 7919) % (words * 32)
                 word = (bit >> 5).to("index")
                 k.store(k.load(bits, word) | (k.constant(1, "i32") << (bit & 31)), bits, word)
         with k.loop(0, queries) as q:
             present = k.constant(1, "i32")
             for h in range(hashes):
-                bit = k.hashed(k.number(q, "i32"), h * 7919) % (words * 32)
+                bit = k.hashed(k.number(q, "i32") + seed, h * 7919) % (words * 32)
                 present = present & (k.load(bits, (bit >> 5).to("index")) >> (bit & 31))
             k.store(present, found, q)
         return
@@ -743,7 +768,12 @@ def search_tables(d: Drawn) -> None:
     if style == "linear":
         with k.loop(0, queries) as q:
             wanted = (query(q) % (3 * size)).to(element)
-            [place] = k.fold(0, size, [k.constant(0, "i32")], lambda i, c, w=wanted: [c[0] + k.load(table, i).test("lt", w).to("i32")])
+            [place] = k.fold(
+                0,
+                size,
+                [k.constant(0, "i32")],
+                lambda i, c, w=wanted: [c[0] + k.load(table, i).test("lt", w).to("i32")],
+            )
             k.store(place, found, q)
         return
     with k.loop(0, queries) as q:

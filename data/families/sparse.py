@@ -1,6 +1,6 @@
 """Sparse and indirect: matrices in CSR, COO, ELL, DIA and blocks, graphs, gathers, scatters and buckets.
 
-Index arrays are arguments that each kernel fills before it uses them, from hashes, so they are valid whatever they held.
+Index arrays are arguments that each kernel fills before it uses them, from hashes, so they are valid in every call.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def sparse_vector(d: Drawn) -> None:
         values = k.array(element, p.columns.extents[0])
         width = 2 if style == "unrolled" else 1
 
-        def at(e: Num) -> Num:
+        def term(e: Num) -> Num:
             return k.load(values, e) * k.load(x, k.load(p.columns, e).to("index"))
 
         with k.loop(0, rows) as r:
@@ -99,12 +99,12 @@ def sparse_vector(d: Drawn) -> None:
                 even = low + (((high - low) >> 1) << 1)
 
                 def two(e: Num, c: list[Num]) -> list[Num]:
-                    return [c[0] + at(e), c[1] + at(e + 1)]
+                    return [c[0] + term(e), c[1] + term(e + 1)]
 
                 a, b = k.scf_fold(low, even, [zero, zero], two, 2, trips=per_row / 2)
-                [total] = k.scf_fold(even, high, [a + b], lambda e, c: [c[0] + at(e)], trips=1)
+                [total] = k.scf_fold(even, high, [a + b], lambda e, c: [c[0] + term(e)], trips=1)
             else:
-                [total] = k.scf_fold(low, high, [zero], lambda e, c: [c[0] + at(e)], trips=per_row)
+                [total] = k.scf_fold(low, high, [zero], lambda e, c: [c[0] + term(e)], trips=per_row)
             finish(total, r)
         return
     if style == "coo":
@@ -171,7 +171,7 @@ def sparse_vector(d: Drawn) -> None:
     column, values = k.array("i32", *shape), k.array(element, *shape)
     y = k.array(element, rows)
 
-    def place(r: Index, e: Index, lane: Index | None) -> tuple[Index, ...]:
+    def spot(r: Index, e: Index, lane: Index | None) -> tuple[Index, ...]:
         if lane is not None:
             return r, e, lane
         return (e, r) if by_column else (r, e)
@@ -183,7 +183,7 @@ def sparse_vector(d: Drawn) -> None:
         with k.loop(0, rows // slice_) as s, k.loop(0, slice_) as lane:
 
             def entry(e: Index, carried: list[Num], s: Index = s, lane: Index = lane) -> list[Num]:
-                at = place(s, e, lane)
+                at = spot(s, e, lane)
                 return [carried[0] + k.load(values, *at) * k.load(x, k.load(column, *at).to("index"))]
 
             [total] = k.fold(0, per_row, [zero], entry)
@@ -191,19 +191,19 @@ def sparse_vector(d: Drawn) -> None:
         return
     with k.loop(0, rows) as r, k.loop(0, per_row) as e:
         mixed = k.hashed(k.number(r * per_row + e, "i32"), salt)
-        k.store(mixed % columns, column, *place(r, e, None))
+        k.store(mixed % columns, column, *spot(r, e, None))
     if by_column and d.chance("entry_outer", 0.5):
         with k.loop(0, rows) as r:
             k.store(zero, y, r)
         with k.loop(0, per_row) as e, k.loop(0, rows) as r:
-            at = place(r, e, None)
+            at = spot(r, e, None)
             product = k.load(values, *at) * k.load(x, k.load(column, *at).to("index"))
             k.store(k.load(y, r) + product, y, r)
         return
     with k.loop(0, rows) as r:
 
         def one(e: Index, carried: list[Num], r: Index = r) -> list[Num]:
-            at = place(r, e, None)
+            at = spot(r, e, None)
             return [carried[0] + k.load(values, *at) * k.load(x, k.load(column, *at).to("index"))]
 
         [total] = k.fold(0, per_row, [zero], one)
@@ -253,7 +253,9 @@ def sparse_matrix(d: Drawn) -> None:
 
             def dot(e: Num, row: Num = row) -> Num:
                 column = k.load(p.columns, e).to("index")
-                return k.scf_fold(0, wide, [zero], lambda j, c: [c[0] + k.load(left, row, j) * k.load(right, column, j)])[0]
+                return k.scf_fold(
+                    0, wide, [zero], lambda j, c: [c[0] + k.load(left, row, j) * k.load(right, column, j)]
+                )[0]
 
             if style == "sampled":
                 with k.scf_loop(low, high, trips=per_row) as e:
@@ -313,9 +315,11 @@ def sparse_matrix(d: Drawn) -> None:
 
 
 def sparse_transposed(d: Drawn) -> None:
-    """Transposed products by scatter, CSR to CSC, COO to CSR, column sums, triangular solves, level-free Gauss-Seidel."""
+    """Transposed products by scatter, CSR to CSC, COO to CSR, column sums, triangular solves, Gauss-Seidel."""
     k, element = d.k, _real(d)
-    style = d.pick("style", ("scatter", "convert", "convert", "coo", "column sums", "solve", "relax", "dense to sparse"))
+    style = d.pick(
+        "style", ("scatter", "convert", "convert", "coo", "column sums", "solve", "relax", "dense to sparse")
+    )
     if style in ("solve", "relax"):
         element = d.pick("reals", ("f32", "f64"))
     per_row = d.pick("per_row", (2, 4, 9, 24))
@@ -386,7 +390,11 @@ def sparse_transposed(d: Drawn) -> None:
                     value = k.load(values, e) * factor if style == "scatter" else k.load(values, e)
                     k.store(k.load(y, target) + value, y, target)
         case "convert":
-            starts, rows_out, values_out = k.array("i32", columns + 2), k.array("i32", entries), k.array(element, entries)
+            starts, rows_out, values_out = (
+                k.array("i32", columns + 2),
+                k.array("i32", entries),
+                k.array(element, entries),
+            )
             with k.loop(0, columns + 2) as c:
                 k.store(izero, starts, c)
             with k.loop(0, rows) as r:
@@ -408,13 +416,13 @@ def sparse_transposed(d: Drawn) -> None:
             x, b = k.array(element, rows), k.array(element, rows)
             with k.loop(0, rows) as r:
                 low, high = _span(d, p, r)
-                row = k.index(r)
+                here = k.index(r)
 
-                def part(e: Num, c: list[Num], row: Num = row) -> list[Num]:
+                def part(e: Num, c: list[Num], here: Num = here) -> list[Num]:
                     column = k.load(p.columns, e).to("index")
                     product = k.load(values, e) * k.load(x, column)
                     if style == "solve":
-                        product = k.choose(column.test("ult", row), product, 0)
+                        product = k.choose(column.test("ult", here), product, 0)
                     return [c[0] + product]
 
                 [total] = k.scf_fold(low, high, [zero], part, trips=per_row)
@@ -422,9 +430,11 @@ def sparse_transposed(d: Drawn) -> None:
 
 
 def sparse_graph(d: Drawn) -> None:
-    """Breadth-first levels, PageRank steps, label propagation, degrees, connected components, triangle counts, shortest paths."""
+    """Breadth-first levels, PageRank steps, label propagation, degrees, components, triangles, shortest paths."""
     k = d.k
-    style = d.pick("style", ("bfs", "pagerank", "push rank", "labels", "relax", "triangles", "components", "colour", "msg"))
+    style = d.pick(
+        "style", ("bfs", "pagerank", "push rank", "labels", "relax", "triangles", "components", "colour", "msg")
+    )
     per_row = d.pick("per_row", (2, 4, 8, 16))
     rounds = d.pick("rounds", (1, 2, 4)) if style in ("bfs", "pagerank", "labels", "relax", "components") else 1
     extra = per_row if style == "triangles" else 1
@@ -553,7 +563,9 @@ def sparse_graph(d: Drawn) -> None:
 def sparse_indirect(d: Drawn) -> None:
     """Gathers, scatters, scatter-adds, embedding bags, permutations, indirection chains, look-ups in two dimensions."""
     k, element = d.k, _real(d)
-    style = d.pick("style", ("gather", "gather", "scatter", "add", "bag", "permute", "chain", "rows", "table", "masked"))
+    style = d.pick(
+        "style", ("gather", "gather", "scatter", "add", "bag", "permute", "chain", "rows", "table", "masked")
+    )
     index = d.pick("index", ("i32", "i64", "index"))
     wide = d.pick("wide", (4, 8, 16, 31)) if style in ("bag", "rows") else 1
     n = max(8, d.size(d.work / (wide * 3 + 10), 8))
@@ -637,7 +649,7 @@ def sparse_indirect(d: Drawn) -> None:
 
 
 def sparse_buckets(d: Drawn) -> None:
-    """Histograms with private copies, bucketizing by borders, run statistics per group, weighted counts, quantiles, sketches."""
+    """Histograms with private copies, bucketizing by borders, statistics per group, sketches, majority."""
     k = d.k
     style = d.pick("style", ("private", "borders", "uniform", "groups", "moments", "sketch", "two-level", "heavy"))
     element = d.pick("element", ("f32", "f64")) if style in ("borders", "uniform", "moments", "groups") else "i32"
@@ -676,7 +688,9 @@ def sparse_buckets(d: Drawn) -> None:
             with k.loop(0, n) as i:
                 value = k.load(data, i)
                 if bins <= 16:
-                    [place] = k.fold(0, bins, [izero], lambda b, c, v=value: [c[0] + k.load(borders, b).test("le", v).to("i32")])
+                    [place] = k.fold(
+                        0, bins, [izero], lambda b, c, v=value: [c[0] + k.load(borders, b).test("le", v).to("i32")]
+                    )
                 else:
                     base, step = k.index(0), bins // 2
                     while step:
@@ -725,6 +739,7 @@ def sparse_buckets(d: Drawn) -> None:
                 [total] = k.fold(0, 16, [izero], lambda f, c, b=b: [c[0] + k.load(fine, b, f)])
                 k.store(total, counts, b)
         case "heavy":  # majority vote, then its count
+
             def vote(i: Index, c: list[Num]) -> list[Num]:
                 value = k.load(data, i)
                 same, none = value.test("eq", c[0]), c[1].test("eq", 0)
