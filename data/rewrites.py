@@ -304,7 +304,7 @@ def accesses_are_apart(mlir: str, loop: int) -> bool:
     return True
 
 
-_SUM = re.compile(r"(\s*)(%\S+) = arith\.(addf|mulf) (%\S+), (%\S+) : (f32|f64)$")
+_SUM = re.compile(r"(\s*)(%\S+) = arith\.addf (%\S+), (%\S+) : (?:f32|f64)$")
 
 
 def associated(mlir: str) -> str:
@@ -323,8 +323,8 @@ def associated(mlir: str) -> str:
             carried.pop()
             sums.pop()
         match = _SUM.match(line)
-        if match and match[3] == "addf" and carried and {match[4], match[5]} & carried[-1]:
-            name = next(iter({match[4], match[5]} & carried[-1]))
+        if match and carried and {match[3], match[4]} & carried[-1]:
+            name = next(iter({match[3], match[4]} & carried[-1]))
             region = _region(lines, at)
             if sum(len(re.findall(rf"{re.escape(name)}(?![\w#])", other)) for other in region) == 1:
                 sums[-1][match[2]] = at

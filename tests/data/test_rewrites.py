@@ -159,13 +159,14 @@ def test_split_loops_that_meet_are_found() -> None:
 def test_only_carried_sums_may_be_reassociated() -> None:
     text = associated(
         _in_function(
-            "%0:2 = affine.for %arg1 = 0 to 64 iter_args(%arg2 = %cst, %arg3 = %cst) -> (f32, f32) {",
+            "%0:3 = affine.for %arg1 = 0 to 64 iter_args(%arg2 = %c, %arg3 = %c, %arg4 = %c) -> (f32, f32, f32) {",
             "  %1 = affine.load %arg0[%arg1] : memref<64xf32>",
             "  %2 = arith.addf %1, %1 : f32",
             "  %3 = arith.addf %arg2, %2 : f32",
             "  %4 = arith.addf %arg3, %1 : f32",
             "  %5 = arith.mulf %arg3, %4 : f32",
-            "  affine.yield %3, %4 : f32, f32",
+            "  %6 = arith.mulf %arg4, %1 : f32",
+            "  affine.yield %3, %4, %6 : f32, f32, f32",
             "}",
         )
     )
