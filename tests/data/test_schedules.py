@@ -571,3 +571,29 @@ func.func @kernel(%A: memref<64xf32>, %B: memref<1xf32>) {
     assert any("fastmath<reassoc>" in variant.mlir for variant in drawn)
     decided = dot.replace("  affine.store", "  %t = arith.cmpf ogt, %s, %z : f32\n  affine.store")
     assert schedules._associate(random.Random(0), decided) is None
+
+
+SHARED = """
+func.func @kernel(%A: memref<64xf32>, %B: memref<64xf32>, %C: memref<64xf32>) {
+  affine.for %i = 0 to 63 {
+    %a = affine.load %A[%i] : memref<64xf32>
+    %b = affine.load %B[%i + 1] : memref<64xf32>
+    %s = arith.addf %a, %b : f32
+    affine.store %s, %B[%i] : memref<64xf32>
+    affine.store %a, %C[%i] : memref<64xf32>
+  }
+  return
+}
+"""
+
+
+@needs_tools
+def test_loops_are_split_where_the_halves_do_not_meet(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    source = apply(SHARED, IDENTITY)
+    step = schedules._fission(rng, source)
+    assert step is not None
+    assert apply(source, step).count("affine.for") == 2
+    assert _keeps_meaning(source, apply(source, step), tmp_path)
+    meeting = apply(SHARED.replace("load %A[", "load %C["), IDENTITY)
+    assert schedules._fission(rng, meeting) is None
