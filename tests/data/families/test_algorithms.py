@@ -576,8 +576,8 @@ def test_sizes_stay_within_the_limits() -> None:
 def test_programs_of_a_family_differ_in_structure() -> None:
     """With every number struck out, types included."""
     for family in KINDS:
-        shapes = {re.sub(r"\d+", "#", _made(family, seed)) for seed in range(12)}
-        assert len(shapes) >= 5, family
+        shapes = {re.sub(r"\d+", "#", _made(family, seed)) for seed in range(9)}
+        assert len(shapes) >= 4, family
 
 
 def test_every_program_verifies() -> None:
