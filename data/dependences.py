@@ -10,7 +10,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["bands_are_permutable", "later_nests_only_read", "nests_are_perfect", "yields_its_own_arguments"]
+__all__ = [
+    "bands_are_permutable",
+    "has_opaque_accesses",
+    "later_nests_only_read",
+    "nests_are_perfect",
+    "yields_its_own_arguments",
+]
 
 
 @dataclass(frozen=True)
@@ -70,9 +76,14 @@ def bands_are_permutable(mlir: str) -> bool:
     understood counts as no.
     """
     lines = mlir.splitlines()
-    if _OPAQUE.search(mlir):
+    if has_opaque_accesses(mlir):
         return False
     return all(_is_permutable(loop, lines) for loop in _outermost_loops(lines))
+
+
+def has_opaque_accesses(mlir: str) -> bool:
+    """Whether memory is accessed by operations whose subscripts are not affine, or not read here."""
+    return _OPAQUE.search(mlir) is not None
 
 
 def nests_are_perfect(mlir: str) -> bool:

@@ -1,4 +1,4 @@
-"""Schedules: the transformations that turn one program into a ranking task, each one a pipeline of `mlir-opt` passes.
+"""Schedules: the transformations that turn one program into a ranking task: passes of `mlir-opt`, and a few rewrites.
 
 A schedule never changes what a program computes. MLIR's passes alone do not promise that, so each step is drawn for the
 text it will be applied to, and checked there (running variants against their sources found every point of this list):
@@ -15,7 +15,7 @@ text it will be applied to, and checked there (running variants against their so
   read (doitgen): see `_fusion_is_sound` and `dependences.later_nests_only_read`. Not used with `maximal` (durbin).
 * `affine-loop-coalescing` forgets what the loops carry, and makes invalid maps of triangles: not used there.
 * `affine-data-copy-generate` reads stale copies where one inner loop writes what a later one reads, and writes back
-  elements of a buffer that were never set: see `_copies_are_complete`.
+  elements of a buffer that were never set, and forgets accesses outside loops: see `_copies_are_complete`.
 * `affine-loop-unroll` with `cleanup-unroll` unrolls whole loops of thousands of iterations: not used.
 
 Steps that leave the text as it is are left out of a schedule's name and passes.
@@ -32,11 +32,21 @@ from dataclasses import dataclass
 from ..errors import LabelError
 from .dependences import (
     bands_are_permutable,
+    has_opaque_accesses,
     later_nests_only_read,
     nests_are_perfect,
     yields_its_own_arguments,
 )
 from .label.tools import run, tool
+from .rewrites import (
+    REWRITES,
+    TRANSFORMS,
+    accesses_are_apart,
+    fissioned,
+    loop_lines,
+    transformed,
+    without_transform,
+)
 
 __all__ = ["IDENTITY", "Outline", "Schedule", "Variant", "apply", "outline", "schedules_for", "variants_for"]
 
@@ -57,7 +67,11 @@ class Schedule:
     name: str
     """Says what is done and with which parameters, e.g. "tile-32x8+unroll-4"; stored in each record."""
     passes: tuple[str, ...]
-    """Elements of a `func.func(...)` pass pipeline in order, e.g. ("affine-loop-tile{tile-sizes=32,8}",)."""
+    """Elements of a `func.func(...)` pass pipeline in order, e.g. ("affine-loop-tile{tile-sizes=32,8}",).
+
+    One that starts with "@" is a rewrite of `data.rewrites`, with its parameters: "@select", "@unroll{2,4}" (the third
+    loop, by four).
+    """
 
 
 IDENTITY = Schedule("identity", ())
@@ -148,13 +162,39 @@ def apply(mlir_text: str, schedule: Schedule, *, timeout_s: float = 20.0) -> str
     ToolMissingError
         mlir-opt is not installed.
     """
-    command = [tool("mlir-opt"), "--mlir-print-local-scope", "--mlir-disable-threading"]
-    if schedule.passes:
-        command.append(f"--pass-pipeline=builtin.module(func.func({','.join(schedule.passes)}))")
-    text = run(command, step="schedule", stdin=mlir_text, timeout_s=timeout_s)
+    text = mlir_text
+    waiting: list[str] = []
+    for one in schedule.passes:
+        if not one.startswith("@"):
+            waiting.append(one)
+            continue
+        if waiting:
+            text = _optimized(text, f"func.func({','.join(waiting)})", timeout_s)
+            waiting = []
+        text = _rewritten(text, one, timeout_s)
+    pipeline = f"func.func({','.join(waiting)})" if waiting else ""
+    text = _optimized(text, pipeline, timeout_s)
     if len(text) > MAX_TEXT_BYTES:
         raise LabelError("schedule-too-large", f"{schedule.name}: {len(text)} bytes of MLIR")
     return text
+
+
+def _optimized(text: str, pipeline: str, timeout_s: float) -> str:
+    command = [tool("mlir-opt"), "--mlir-print-local-scope", "--mlir-disable-threading"]
+    if pipeline:
+        command.append(f"--pass-pipeline=builtin.module({pipeline})")
+    return run(command, step="schedule", stdin=text, timeout_s=timeout_s)
+
+
+def _rewritten(text: str, step: str, timeout_s: float) -> str:
+    name, _, inside = step[1:].rstrip("}").partition("{")
+    numbers = [int(number) for number in inside.split(",")] if inside else []
+    if name in TRANSFORMS:
+        script = transformed(text, name, *numbers)
+        return without_transform(_optimized(script, "transform-interpreter", timeout_s))
+    if name == "fission":
+        return fissioned(text, *numbers)
+    return REWRITES[name](text)
 
 
 # --- what must hold before a step, and after --------------------------------------------------------------------------
@@ -214,6 +254,8 @@ _POINT_LOOP = re.compile(  # the loop inside a tile, as the tiler and as normali
 
 def _copies_are_complete(mlir: str) -> bool:
     """Whether `affine-data-copy-generate` finds dense rectangles only: what it copies back has all been written."""
+    if re.search(r"^    (?:%\S+ = )?affine\.(?:load|store)", mlir, re.M):  # outside every loop: left out of the copies
+        return False
     if not nests_are_perfect(mlir) or re.search(r"\b(?:affine|scf)\.if\b", mlir):
         return False
     accesses = _ACCESS.findall(mlir)
@@ -301,10 +343,16 @@ class _Move:
     """A step with parameters for this text; None where it has nothing to do or may not be done."""
     sound: Callable[[str, str], bool] = _none_needed
     """(text before, text after) -> whether the pass kept the meaning, where that shows only afterwards."""
+    kind: str = ""
+    """What it belongs to, e.g. "tile"; plans are tried kind by kind, by their first move."""
 
 
 def _step(name: str, *passes: str) -> Schedule:
     return Schedule(name, passes)
+
+
+def _may_tile(mlir: str) -> bool:
+    return "affine.for" in mlir and bands_are_permutable(mlir)
 
 
 def _sized(sizes: Sequence[int]) -> tuple[str, str]:
@@ -315,7 +363,7 @@ def _sized(sizes: Sequence[int]) -> tuple[str, str]:
 
 def _tile(rng: random.Random, mlir: str) -> Schedule | None:
     """One size, or one per loop with some loops left whole; at least one is split."""
-    if not bands_are_permutable(mlir):
+    if not _may_tile(mlir):
         return None
     depth = outline(mlir).max_depth
     choices = (4, 8, 16, 32, 64, 128)
@@ -331,7 +379,7 @@ def _tile(rng: random.Random, mlir: str) -> Schedule | None:
 
 def _tile_exactly(rng: random.Random, mlir: str) -> Schedule | None:
     """A size that divides every constant trip count: full tiles only, which later steps can vectorize or unroll."""
-    if not bands_are_permutable(mlir):
+    if not _may_tile(mlir):
         return None
     trips = [_trip_count(line) for line in re.findall(r"affine\.for[^\n]*", mlir)]
     sizes = [size for size in (4, 8, 16, 32, 64) if all(trip is None or trip % size == 0 for trip in trips)]
@@ -343,7 +391,7 @@ def _tile_exactly(rng: random.Random, mlir: str) -> Schedule | None:
 
 def _tile_separate(rng: random.Random, mlir: str) -> Schedule | None:
     """Full tiles apart from partial ones."""
-    if not bands_are_permutable(mlir):
+    if not _may_tile(mlir):
         return None
     size = rng.choice((4, 8, 16, 32))
     return _step(f"tile-{size}-separate", f"affine-loop-tile{{tile-size={size} separate=1}}")
@@ -351,7 +399,7 @@ def _tile_separate(rng: random.Random, mlir: str) -> Schedule | None:
 
 def _tile_for_cache(rng: random.Random, mlir: str) -> Schedule | None:
     """Sizes from the pass's own footprint model."""
-    if not bands_are_permutable(mlir):
+    if not _may_tile(mlir):
         return None
     kib = rng.choice((8, 16, 32, 256))
     return _step(f"tile-cache-{kib}KiB", f"affine-loop-tile{{cache-size={kib}}}")
@@ -359,7 +407,7 @@ def _tile_for_cache(rng: random.Random, mlir: str) -> Schedule | None:
 
 def _tile_twice(rng: random.Random, mlir: str) -> Schedule | None:
     """A cache level and a register level."""
-    if not bands_are_permutable(mlir):
+    if not _may_tile(mlir):
         return None
     depth = outline(mlir).max_depth
     outer, inner = rng.choice((16, 32, 64, 128)), rng.choice((2, 4, 8))
@@ -376,7 +424,7 @@ def _interchange(rng: random.Random, mlir: str) -> Schedule | None:
     Upstream has no interchange pass, but the tiler is one: tile size 1 makes the tile loop the whole loop and the point
     loop one iteration, WHOLE does the opposite, so the WHOLE loops end inside the others.
     """
-    if not bands_are_permutable(mlir):
+    if not _may_tile(mlir):
         return None
     depth = outline(mlir).max_depth
     if depth < 2:
@@ -398,7 +446,7 @@ def _jam(rng: random.Random, mlir: str) -> Schedule | None:
 
 def _unroll(rng: random.Random, mlir: str) -> Schedule | None:
     factor = rng.choice((2, 4, 4, 8))
-    if not _unrolls_rightly(mlir, factor):
+    if not _unrolls_rightly(mlir, factor) or mlir.count("\n") * factor > 5 * MAX_UNROLLED_LINES:
         return None
     return _step(f"unroll-{factor}", f"affine-loop-unroll{{unroll-factor={factor}}}")
 
@@ -433,7 +481,7 @@ def _fuse(rng: random.Random, mlir: str) -> Schedule | None:
     found = outline(mlir)
     if found.nests < 2 and len(found.innermost_trips) < 2:
         return None
-    if not later_nests_only_read(mlir):
+    if has_opaque_accesses(mlir) or not later_nests_only_read(mlir):
         return None
     mode = rng.choice(("greedy", "greedy", "producer", "sibling"))
     return _step(f"fuse-{mode}", f"affine-loop-fusion{{mode={mode}}}")
@@ -455,7 +503,7 @@ def _vectorize(rng: random.Random, mlir: str) -> Schedule | None:
 
 def _copy(rng: random.Random, mlir: str) -> Schedule | None:
     """Local buffers; they stay in memory space 0, the only one this target has."""
-    if not _copies_are_complete(mlir):
+    if has_opaque_accesses(mlir) or not _copies_are_complete(mlir):
         return None
     kib = rng.choice((4, 16, 32, 128))
     copying = f"affine-data-copy-generate{{fast-mem-space=0 fast-mem-capacity={kib}}}"
@@ -469,13 +517,212 @@ def _coalesce(rng: random.Random, mlir: str) -> Schedule | None:
     return _step("coalesce", "affine-loop-coalescing", "canonicalize")
 
 
-TILE, TILE_EXACTLY, TILE_TWICE = _Move(_tile), _Move(_tile_exactly), _Move(_tile_twice)
-TILE_SEPARATE, TILE_FOR_CACHE = _Move(_tile_separate), _Move(_tile_for_cache)
-INTERCHANGE, JAM, UNROLL, UNROLL_FULL = _Move(_interchange), _Move(_jam), _Move(_unroll), _Move(_unroll_full)
-FUSE, VECTORIZE, COPY = _Move(_fuse, _fusion_is_sound), _Move(_vectorize), _Move(_copy)
-SCALREP = _Move(lambda rng, mlir: _step("scalrep", "affine-scalrep"))
-LICM = _Move(lambda rng, mlir: _step("licm", "affine-loop-invariant-code-motion"))
-COALESCE = _Move(_coalesce)
+# --- moves for every text, scf and cf too ---------------------------------------------------------------------------
+
+MAX_UNROLLED_LINES = 400
+"""A loop is not unrolled to more lines than this."""
+
+
+def _loops(mlir: str) -> list[tuple[int, str, int, bool]]:
+    """(number, header, lines of the body, whether no loop is inside) of each affine and scf loop in text order."""
+    lines, spans = mlir.splitlines(), loop_lines(mlir)
+    return [
+        (number, lines[start].strip(), end - start - 1, not any(start < other < end for other, _ in spans))
+        for number, (start, end) in enumerate(spans)
+    ]
+
+
+def _unroll_one(rng: random.Random, mlir: str) -> Schedule | None:
+    """Any one loop by the transform dialect: those of scf at every level, those of affine that hold others."""
+    loops = [
+        (number, size, innermost)
+        for number, header, size, innermost in _loops(mlir)
+        if ("scf.for" in header or (not innermost and "iter_args" not in header)) and size <= MAX_UNROLLED_LINES // 2
+    ]
+    if not loops:
+        return None
+    inner = [loop for loop in loops if loop[2]]
+    number, size, innermost = rng.choice(inner if inner and rng.random() < 0.7 else loops)
+    factors = [factor for factor in (2, 3, 4, 4, 8) if size * factor <= MAX_UNROLLED_LINES]
+    factor = rng.choice(factors)
+    return _step(
+        f"unroll-{'inner' if innermost else 'outer'}{number}-{factor}", f"@unroll{{{number},{factor}}}", "canonicalize"
+    )
+
+
+def _unroll_all(rng: random.Random, mlir: str) -> Schedule | None:
+    """Every innermost scf loop."""
+    inner = [(n, size) for n, header, size, innermost in _loops(mlir) if innermost and "scf.for" in header]
+    factor = rng.choice((2, 4, 8))
+    inner = [(n, size) for n, size in inner if size * factor <= MAX_UNROLLED_LINES // 2]
+    if len(inner) < 2 or sum(size for _, size in inner) * factor > 2 * MAX_UNROLLED_LINES:
+        return None
+    steps = [f"@unroll{{{n},{factor}}}" for n, _ in reversed(inner)]  # from the end: numbers before it stay
+    return _step(f"unroll-scf-{factor}", *steps[:6], "canonicalize")
+
+
+def _peel_first(rng: random.Random, mlir: str) -> Schedule | None:
+    loops = [n for n, header, size, _ in _loops(mlir) if "scf.for" in header and size <= 150]
+    if not loops:
+        return None
+    number = rng.choice(loops)
+    return _step(f"peel-{number}", f"@peel{{{number},0}}", "canonicalize")
+
+
+def _flatten(rng: random.Random, mlir: str) -> Schedule | None:
+    """Two perfectly nested scf loops become one."""
+    lines = mlir.splitlines()
+    spans = loop_lines(mlir)
+    found = [
+        number
+        for number, (start, end) in enumerate(spans)
+        if (start + 1, end - 1) in spans
+        and all("scf.for" in lines[s] and "iter_args" not in lines[s] for s in (start, start + 1))
+        and not re.search(re.escape(re.findall(r"for (%\S+)", lines[start])[0]) + r"(?![\w])", lines[start + 1])
+    ]
+    if not found:
+        return None
+    number = rng.choice(found)
+    return _step(f"flatten-{number}", f"@flatten{{{number},0}}", "canonicalize")
+
+
+def _to_scf(rng: random.Random, mlir: str) -> Schedule | None:
+    if "affine." not in mlir:
+        return None
+    return _step("scf", "lower-affine", *(("canonicalize", "cse") if rng.random() < 0.5 else ("canonicalize",)))
+
+
+def _to_cf(rng: random.Random, mlir: str) -> Schedule | None:
+    if "affine." not in mlir and "scf." not in mlir:
+        return None
+    lowering = ("lower-affine",) if "affine." in mlir else ()
+    return _step("cf", *lowering, "convert-scf-to-cf", "canonicalize")
+
+
+def _lift(rng: random.Random, mlir: str) -> Schedule | None:
+    if "cf.cond_br" not in mlir:
+        return None
+    return _step("lift", "lift-cf-to-scf", "canonicalize")
+
+
+def _raise(rng: random.Random, mlir: str) -> Schedule | None:
+    if "scf.for" not in mlir:
+        return None
+    return _step("raise", "@raise", "affine-raise-from-memref", "canonicalize")
+
+
+def _to_while(rng: random.Random, mlir: str) -> Schedule | None:
+    if "scf.for" not in mlir:
+        return None
+    return _step("while", "scf-for-to-while")
+
+
+def _select(rng: random.Random, mlir: str) -> Schedule | None:
+    if "scf.if" not in mlir:
+        return None
+    return _step("select", "@select", "canonicalize")
+
+
+def _branch(rng: random.Random, mlir: str) -> Schedule | None:
+    if "arith.select" not in mlir:
+        return None
+    return _step("branch", "@branch", "control-flow-sink")
+
+
+def _stack(rng: random.Random, mlir: str) -> Schedule | None:
+    if "memref.alloc()" not in mlir:
+        return None
+    return _step("stack", "@stack")
+
+
+_UNSTEADY = re.compile(r"arith\.cmpf|fptosi|fptoui|math\.(?:floor|ceil|round)|scf\.while|cf\.cond_br")
+
+
+def _associate(rng: random.Random, mlir: str) -> Schedule | None:
+    """Sums in any order; only where no rounding can decide anything."""
+    if _UNSTEADY.search(mlir) or "arith.addf" not in mlir:
+        return None
+    return _step("associate", "@associate")
+
+
+def _outermost(mlir: str) -> list[int]:
+    """Numbers of the loops that stand directly in the function."""
+    lines = mlir.splitlines()
+    return [n for n, (start, _) in enumerate(loop_lines(mlir)) if re.match(r"    \S", lines[start])]
+
+
+_UNSEEN_BY_FISSION = re.compile(r"vector\.|vector_|memref\.(?:copy|subview|reinterpret|cast|view|atomic|generic)|call ")
+
+
+def _fission(rng: random.Random, mlir: str) -> Schedule | None:
+    """One outermost loop as two, where neither stores what the other accesses."""
+    if _UNSEEN_BY_FISSION.search(mlir):
+        return None
+    outermost = _outermost(mlir)
+    found = [number for number in outermost if fissioned(mlir, number) != mlir]
+    if not found:
+        return None
+    number = rng.choice(found)
+    place = outermost.index(number)
+    step = _step(f"fission-{place}", f"@fission{{{number}}}", "canonicalize")
+    after = apply(mlir, step)
+    tidied = apply(mlir, Schedule("", ("canonicalize",)))
+    if len(_outermost(tidied)) != len(outermost) or len(_outermost(after)) != len(outermost) + 1:
+        return None  # loops went away: which ones the halves are is not known
+    return step if accesses_are_apart(after, place) else None
+
+
+def _parallel_tile(rng: random.Random, mlir: str) -> Schedule | None:
+    """What `affine-parallelize` proves parallel, tiled as scf.parallel; nests need not be affine throughout."""
+    if outline(mlir).max_depth == 0 or "affine.vector_" in mlir:
+        return None
+    sizes = ",".join(str(rng.choice((2, 4, 8, 16, 32, 64))) for _ in range(2))
+    return _step(
+        f"parallel-{sizes.replace(',', 'x')}",
+        "affine-parallelize{max-nested=2}",
+        "lower-affine",
+        f"scf-parallel-loop-tiling{{parallel-loop-tile-sizes={sizes}}}",
+        "canonicalize",
+        "scf-parallel-for-to-nested-fors",
+        "canonicalize",
+    )
+
+
+def _narrow(rng: random.Random, mlir: str) -> Schedule | None:
+    bits = rng.choice(("8,16,32", "32"))
+    return _step(
+        "narrow",
+        "int-range-optimizations",
+        f"arith-int-range-narrowing{{int-bitwidths-supported={bits}}}",
+        "canonicalize",
+    )
+
+
+def _peel_last(rng: random.Random, mlir: str) -> Schedule | None:
+    if not re.search(r"scf\.for .* step (?!%c1(?:_\d+)? )", mlir):
+        return None
+    return _step("peel-rest", "scf-for-loop-peeling", "scf-for-loop-canonicalization", "canonicalize")
+
+
+TILE, TILE_EXACTLY, TILE_TWICE = (_Move(draw, kind="tile") for draw in (_tile, _tile_exactly, _tile_twice))
+TILE_SEPARATE, TILE_FOR_CACHE = _Move(_tile_separate, kind="tile"), _Move(_tile_for_cache, kind="tile")
+INTERCHANGE, JAM = _Move(_interchange, kind="interchange"), _Move(_jam, kind="jam")
+UNROLL, UNROLL_FULL = _Move(_unroll, kind="unroll"), _Move(_unroll_full, kind="unroll")
+FUSE, FISSION = _Move(_fuse, _fusion_is_sound, "fuse"), _Move(_fission, kind="fuse")
+VECTORIZE, COPY = _Move(_vectorize, kind="vectorize"), _Move(_copy, kind="copy")
+SCALREP = _Move(lambda rng, mlir: _step("scalrep", "affine-scalrep"), kind="memory")
+LICM = _Move(lambda rng, mlir: _step("licm", "affine-loop-invariant-code-motion"), kind="memory")
+HOIST = _Move(lambda rng, mlir: _step("hoist", "loop-invariant-code-motion"), kind="memory")
+SINK = _Move(lambda rng, mlir: _step("sink", "control-flow-sink"), kind="memory")
+CSE = _Move(lambda rng, mlir: _step("cse", "cse", "canonicalize"), kind="memory")
+COALESCE, FLATTEN = _Move(_coalesce, kind="coalesce"), _Move(_flatten, kind="coalesce")
+UNROLL_ONE, UNROLL_ALL = _Move(_unroll_one, kind="unroll-one"), _Move(_unroll_all, kind="unroll-one")
+PEEL_FIRST, PEEL_LAST = _Move(_peel_first, kind="peel"), _Move(_peel_last, kind="peel")
+TO_SCF, TO_CF, TO_WHILE, LIFT = (_Move(draw, kind="lower") for draw in (_to_scf, _to_cf, _to_while, _lift))
+RAISE = _Move(_raise, kind="raise")
+SELECT, BRANCH = _Move(_select, kind="branch"), _Move(_branch, kind="branch")
+STACK, ASSOCIATE = _Move(_stack, kind="stack"), _Move(_associate, kind="associate")
+PARALLEL_TILE, NARROW = _Move(_parallel_tile, kind="parallel"), _Move(_narrow, kind="narrow")
 
 PLANS: tuple[tuple[_Move, ...], ...] = (
     (TILE,),
@@ -509,6 +756,10 @@ PLANS: tuple[tuple[_Move, ...], ...] = (
     (FUSE, VECTORIZE),
     (FUSE, UNROLL, SCALREP),
     (FUSE, TILE),
+    (FISSION,),
+    (FISSION, VECTORIZE),
+    (FISSION, TILE),
+    (FISSION, UNROLL),
     (SCALREP,),
     (LICM,),
     (SCALREP, LICM),
@@ -516,8 +767,62 @@ PLANS: tuple[tuple[_Move, ...], ...] = (
     (COPY, UNROLL),
     (COALESCE,),
     (COALESCE, UNROLL),
+    (FLATTEN,),
+    (FLATTEN, UNROLL_ONE),
+    (UNROLL_ONE,),
+    (UNROLL_ONE, SCALREP),
+    (UNROLL_ONE, UNROLL_ONE),
+    (UNROLL_ALL,),
+    (UNROLL_ONE, SELECT),
+    (TO_SCF, UNROLL_ONE),
+    (TO_SCF, UNROLL_ALL),
+    (TO_SCF, PEEL_FIRST, UNROLL_ONE),
+    (LIFT, HOIST, UNROLL_ONE),
+    (RAISE, UNROLL),
+    (RAISE, VECTORIZE),
+    (RAISE, INTERCHANGE),
+    (RAISE, TILE),
+    (RAISE, JAM),
+    (RAISE, UNROLL_FULL, SCALREP),
+    (SELECT,),
+    (SELECT, UNROLL_ONE),
+    (SELECT, VECTORIZE),
+    (BRANCH,),
+    (BRANCH, UNROLL_ONE),
+    (STACK,),
+    (STACK, UNROLL_ONE),
+    (ASSOCIATE,),
+    (ASSOCIATE, UNROLL),
+    (ASSOCIATE, UNROLL_ONE),
+    (PARALLEL_TILE,),
+    (PARALLEL_TILE, UNROLL_ONE),
+    (PEEL_FIRST,),
+    (PEEL_LAST,),
 )
 """The combinations that are tried, each a list of moves in order."""
+
+FILLING_PLANS: tuple[tuple[_Move, ...], ...] = (
+    (HOIST,),
+    (NARROW,),
+    (TO_SCF, HOIST),
+    (TO_SCF, NARROW),
+    (TO_SCF, TO_WHILE),
+    (TO_WHILE,),
+    (TO_CF,),
+    (LIFT,),
+    (RAISE, SCALREP),
+    (CSE, HOIST, SINK),
+    (BRANCH, HOIST),
+    (STACK, HOIST),
+    (LIFT, HOIST),
+    (LIFT, SELECT, HOIST),
+    (LIFT, NARROW),
+    (LIFT, BRANCH),
+    (LIFT, CSE, TO_CF),
+)
+"""Tried after the others, only while there are fewer variants than `WANTED`: code that LLVM often makes the same."""
+
+WANTED = 7
 
 
 # --- the choice -------------------------------------------------------------------------------------------------------
@@ -543,20 +848,34 @@ def variants_for(
     """
     source = apply(source_mlir, IDENTITY)
     variants = [Variant(IDENTITY, source)]
-    if outline(source).max_depth == 0:
-        return variants
     tidying = (("canonicalize",), CLEAN, ("canonicalize", "cse"))
     untouched = frozenset((source, *(apply(source, Schedule("tidy", passes)) for passes in tidying)))
     seen = set(untouched)
     rng = random.Random(f"{seed}/{source_mlir}")
-    for plan in rng.sample(PLANS, len(PLANS)):
-        if len(variants) >= count:
+    for plan in (*_by_turns(PLANS, rng), *_by_turns(FILLING_PLANS, rng)):
+        if len(variants) >= (min(count, WANTED) if plan in FILLING_PLANS else count):
             break
         variant = _follow(plan, rng, source, untouched, failures)
         if variant is not None and variant.mlir not in seen:
             seen.add(variant.mlir)
             variants.append(variant)
     return variants
+
+
+def _by_turns(plans: Sequence[tuple[_Move, ...]], rng: random.Random) -> list[tuple[_Move, ...]]:
+    """All plans in random order, one of each kind before a second one of any."""
+    by_kind: dict[str, list[tuple[_Move, ...]]] = {}
+    for plan in rng.sample(list(plans), len(plans)):
+        by_kind.setdefault(plan[0].kind, []).append(plan)
+    ordered = []
+    while by_kind:
+        kinds = list(by_kind)
+        rng.shuffle(kinds)
+        for kind in kinds:
+            ordered.append(by_kind[kind].pop())
+            if not by_kind[kind]:
+                del by_kind[kind]
+    return ordered
 
 
 def _follow(

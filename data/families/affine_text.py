@@ -6,13 +6,14 @@ generator never has to compute shapes. The writer also counts the operations the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-__all__ = ["Array", "Index", "Kernel", "Value"]
+__all__ = ["Array", "Index", "Kernel", "Value", "applied"]
 
-BITS = {"f16": 16, "f32": 32, "f64": 64, "i1": 8, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
+BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "i1": 8, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64}
 """Element type -> bits one element takes in memory."""
 
 
@@ -182,10 +183,10 @@ class Kernel:
 
     def index_value(self, index: Index, element: str) -> Value:
         """An index as a number of the element type."""
-        applied = self.emit(f"affine.apply affine_map<{_dims(index.text)}>{_dim_operands(index.text)}", "index")
+        place = self.emit(applied(index), "index")
         if not element.startswith("f"):
-            return self.cast("arith.index_cast", applied, element)
-        return self.cast("arith.sitofp", self.cast("arith.index_cast", applied, "i32"), element)
+            return self.cast("arith.index_cast", place, element)
+        return self.cast("arith.sitofp", self.cast("arith.index_cast", place, "i32"), element)
 
     def load(self, array: Array, *indices: Index) -> Value:
         array.fit(indices)
@@ -326,12 +327,15 @@ class Kernel:
         lines = [f"func.func @kernel({arguments}) {{"]
         lines += [f"    {name} = arith.constant {text} : {kind}" for (text, kind), name in self._constants.items()]
         lines += [f"    {array.name} = memref.alloc() : {array.type}" for array in self._arrays if array.local]
-        for line in self._lines:
-            at = line.rfind(" : <%A")
-            lines.append(line if at < 0 else line[: at + 3] + types[line[at + 3 :]])
+        lines += [re.sub(r"(?<= : )<%A\d+>", lambda match: types[match[0]], line) for line in self._lines]
         lines += [f"    memref.dealloc {array.name} : {array.type}" for array in self._arrays if array.local]
         lines += ["    return", "  }"]
         return "module {\n  " + "\n".join(lines) + "\n}\n"
+
+
+def applied(index: Index) -> str:
+    """The operation that computes an index."""
+    return f"affine.apply affine_map<{_dims(index.text)}>{_dim_operands(index.text)}"
 
 
 def _one_or_many(values: Sequence[Value]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import random
 import re
 import subprocess
 import zlib
@@ -13,6 +14,8 @@ import numpy as np
 import pytest
 
 from irgauge.data import schedules
+from irgauge.data.families import control, dp, image, registers, sorting, sparse
+from irgauge.data.families.drawn import program
 from irgauge.data.families.nests import KINDS, nest
 from irgauge.data.label.llvm import to_assembly
 from irgauge.data.label.tools import tool
@@ -26,6 +29,8 @@ def _has(*names: str) -> bool:
     except ToolMissingError:
         return False
 
+
+ALGORITHMS = (control, dp, image, registers, sorting, sparse)
 
 needs_tools = pytest.mark.skipif(
     not _has("mlir-opt", "mlir-translate", "opt", "llc", "gcc"), reason="the labelling toolchain is not installed"
@@ -110,7 +115,10 @@ func.func @kernel(%A: memref<{size}xf32>, %B: memref<64xf32>) {{
 
 # --- running a kernel -------------------------------------------------------------------------------------------------
 
-NUMPY = {name: np.dtype(kind) for name, kind in zip(("f32", "f64", "i8", "i16", "i32", "i64"), "fdbhiq", strict=True)}
+NUMPY = {
+    name: np.dtype(kind)
+    for name, kind in zip(("f32", "f64", "i8", "i16", "i32", "i64", "index"), "fdbhiqq", strict=True)
+}
 
 
 def _operands(mlir: str) -> list[np.ndarray]:
@@ -120,7 +128,7 @@ def _operands(mlir: str) -> list[np.ndarray]:
     assert header is not None
     values = []
     for inside in re.findall(r"memref<([^>]*)>", header[1]):
-        *shape, element = inside.split("x")
+        *shape, element = inside.split("x", inside.count("x") - ("index" in inside))
         kind, size = NUMPY[element], [int(extent) for extent in shape]
         drawn = rng.uniform(0.5, 1.5, size) if element[0] == "f" else rng.integers(-9, 10, size)
         values.append(drawn.astype(kind))
@@ -161,6 +169,7 @@ def _drawn_with(source: str, *moves: str) -> list[Variant]:
     plans = tuple(plan for plan in PLANS if any(move in plan for move in wanted))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(schedules, "PLANS", plans)
+        patch.setattr(schedules, "FILLING_PLANS", ())
         return variants_for(source, 0, count=len(plans) + 1)[1:]
 
 
@@ -439,7 +448,152 @@ def test_failures_carry_a_reason() -> None:
 def test_a_failing_step_is_reported_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = schedules._Move(lambda rng, mlir: Schedule("broken", ("no-such-pass",)))
     monkeypatch.setattr(schedules, "PLANS", ((schedules.UNROLL, broken), (schedules.UNROLL,)))
+    monkeypatch.setattr(schedules, "FILLING_PLANS", ())
     failures: list[tuple[str, LabelError]] = []
     variants = variants_for(MATMUL, 0, failures=failures)
     assert len(variants) == 2
     assert [(name.split("+")[-1], error.reason) for name, error in failures] == [("broken", "schedule-error")]
+
+
+# --- scf and cf -------------------------------------------------------------------------------------------------------
+
+BUCKETS = """
+func.func @kernel(%A: memref<61xf32>, %B: memref<16xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 61 : index
+  %half = arith.constant 0.5 : f32
+  %S = memref.alloc() : memref<16xf32>
+  scf.for %i = %c0 to %n step %c1 {
+    %m = arith.constant 15 : index
+    %at = arith.andi %i, %m : index
+    %a = memref.load %A[%i] : memref<61xf32>
+    %old = memref.load %B[%at] : memref<16xf32>
+    %more = arith.addf %old, %a : f32
+    %large = arith.cmpf ogt, %more, %half : f32
+    %new = scf.if %large -> (f32) {
+      %h = arith.mulf %more, %half : f32
+      scf.yield %h : f32
+    } else {
+      scf.yield %more : f32
+    }
+    memref.store %new, %B[%at] : memref<16xf32>
+    memref.store %a, %S[%at] : memref<16xf32>
+  }
+  memref.dealloc %S : memref<16xf32>
+  return
+}
+"""
+
+
+@needs_tools
+def test_programs_without_affine_loops_have_variants_too(tmp_path: Path) -> None:
+    variants = variants_for(BUCKETS, 0, count=12)
+    assert len(variants) >= 7
+    operands = _operands(BUCKETS)
+    expected = _run(BUCKETS, operands, tmp_path)
+    for variant in variants[1:]:
+        assert _same(expected, _run(variant.mlir, operands, tmp_path)), variant.schedule
+        assert apply(variants[0].mlir, variant.schedule) == variant.mlir
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    ("family", "style"),
+    [
+        ("ctl_loops", "collatz"),
+        ("ctl_machines", "table"),
+        ("sort_exchange", "insertion"),
+        ("sparse_vector", "csr"),
+        ("reg_vectors", "outer"),
+        ("dp_warping", "full"),
+        ("img_colour", "hue"),
+    ],
+)
+def test_variants_of_algorithms_compute_what_their_source_computes(family: str, style: str, tmp_path: Path) -> None:
+    kind = next(module.KINDS[family] for module in ALGORITHMS if family in module.KINDS)
+    source = program(
+        "", family, 1, kind, {"style": style, "work": 400.0, "pixels": ("f32", "f32"), "index": "i32"}
+    ).mlir
+    operands = [abs(operand) & 3 if operand.dtype.kind == "i" else operand for operand in _operands(source)]
+    variants = variants_for(source, 3, count=6)
+    assert len(variants) >= 3
+    expected = _run(variants[0].mlir, operands, tmp_path)
+    for variant in variants[1:]:
+        assert _same(expected, _run(variant.mlir, operands, tmp_path)), variant.schedule
+
+
+@needs_tools
+def test_filling_plans_stop_where_there_are_enough_variants(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedules, "PLANS", ((schedules.UNROLL,),))
+    monkeypatch.setattr(schedules, "WANTED", 3)
+    assert len(variants_for(BUCKETS, 0, count=10)) == 3
+
+
+@needs_tools
+def test_plans_take_turns_by_kind() -> None:
+    ordered = schedules._by_turns(PLANS, random.Random(3))
+    kinds = [plan[0].kind for plan in ordered]
+    assert sorted(map(id, ordered)) == sorted(map(id, PLANS))
+    assert len(set(kinds[: len(set(kinds))])) == len(set(kinds))
+
+
+@needs_tools
+def test_copies_are_kept_from_accesses_outside_the_loops(tmp_path: Path) -> None:
+    source = apply(
+        _map("%i - 1")
+        .replace("0 to 64", "1 to 64")
+        .replace(
+            "  affine.for", "  %z = arith.constant 7.0 : f32\n  affine.store %z, %B[0] : memref<64xf32>\n  affine.for"
+        )
+        .replace("memref<200xf32>", "memref<64xf32>")
+        .replace("%A[%i - 1]", "%B[%i - 1]"),
+        IDENTITY,
+    )
+    assert not schedules._copies_are_complete(source)
+
+
+@needs_tools
+def test_sums_are_only_reassociated_where_rounding_decides_nothing() -> None:
+    dot = """
+func.func @kernel(%A: memref<64xf32>, %B: memref<1xf32>) {
+  %z = arith.constant 0.0 : f32
+  %s = affine.for %i = 0 to 64 iter_args(%c = %z) -> (f32) {
+    %a = affine.load %A[%i] : memref<64xf32>
+    %n = arith.addf %c, %a : f32
+    affine.yield %n : f32
+  }
+  affine.store %s, %B[0] : memref<1xf32>
+  return
+}
+"""
+    drawn = _drawn_with(dot, "ASSOCIATE")
+    assert any("fastmath<reassoc>" in variant.mlir for variant in drawn)
+    decided = dot.replace("  affine.store", "  %t = arith.cmpf ogt, %s, %z : f32\n  affine.store")
+    assert schedules._associate(random.Random(0), decided) is None
+
+
+SHARED = """
+func.func @kernel(%A: memref<64xf32>, %B: memref<64xf32>, %C: memref<64xf32>) {
+  affine.for %i = 0 to 63 {
+    %a = affine.load %A[%i] : memref<64xf32>
+    %b = affine.load %B[%i + 1] : memref<64xf32>
+    %s = arith.addf %a, %b : f32
+    affine.store %s, %B[%i] : memref<64xf32>
+    affine.store %a, %C[%i] : memref<64xf32>
+  }
+  return
+}
+"""
+
+
+@needs_tools
+def test_loops_are_split_where_the_halves_do_not_meet(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    source = apply(SHARED, IDENTITY)
+    step = schedules._fission(rng, source)
+    assert step is not None
+    assert apply(source, step).count("affine.for") == 2
+    assert _keeps_meaning(source, apply(source, step), tmp_path)
+    meeting = apply(SHARED.replace("load %A[", "load %C["), IDENTITY)
+    assert schedules._fission(rng, meeting) is None
