@@ -6,14 +6,27 @@ generator never has to compute shapes. The writer also counts the operations the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 __all__ = ["Array", "Index", "Kernel", "Value"]
 
-BITS = {"f16": 16, "f32": 32, "f64": 64, "i1": 8, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
+BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "i1": 8, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
 """Element type -> bits one element takes in memory."""
+
+
+_FLOAT = re.compile(r"(?:vector<[\dx\[\]]*x)?b?f\d+\b")
+
+
+def is_float_type(text: str) -> bool:
+    """Whether a scalar or vector type has floating-point elements.
+
+    >>> [is_float_type(one) for one in ("bf16", "vector<4x8xf32>", "i8", "vector<8xi1>")]
+    [True, True, False, False]
+    """
+    return _FLOAT.match(text) is not None
 
 
 @dataclass(frozen=True)
@@ -71,7 +84,7 @@ class Value:
 
     @property
     def is_float(self) -> bool:
-        return self.type.startswith("f")
+        return is_float_type(self.type)
 
 
 @dataclass(eq=False)
@@ -135,7 +148,9 @@ class Kernel:
 
     def constant(self, value: float, element: str) -> Value:
         """A constant, defined once at the top of the function."""
-        text = f"{float(value):.9e}" if element.startswith("f") else str(int(value))
+        text = f"{float(value):.9e}" if is_float_type(element) else str(int(value))
+        if element.startswith("vector"):
+            text = f"dense<{text}>"
         name = self._constants.setdefault((text, element), f"%c{len(self._constants)}")
         return Value(name, element)
 
@@ -183,7 +198,7 @@ class Kernel:
     def index_value(self, index: Index, element: str) -> Value:
         """An index as a number of the element type."""
         applied = self.emit(f"affine.apply affine_map<{_dims(index.text)}>{_dim_operands(index.text)}", "index")
-        if not element.startswith("f"):
+        if not is_float_type(element):
             return self.cast("arith.index_cast", applied, element)
         return self.cast("arith.sitofp", self.cast("arith.index_cast", applied, "i32"), element)
 
