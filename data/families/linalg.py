@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 
 from . import linalg_shapes as shapes
 from .affine_text import Array, Value
@@ -102,8 +103,7 @@ def _epilogue(d: Draw, k: LinalgKernel, result: Array, *, chance: float = 1.0) -
                 scale, shift = k.shaped(element, shape[-1]), k.shaped(element, shape[-1])
                 bodies.append(([scale, shift], lambda v: k.add(k.mul(v[0], v[1]), v[2])))
             case "scale":
-                factor = k.constant(0.125 if result.element.startswith("f") else 3, element)
-                bodies.append(([], lambda v, factor=factor: k.mul(v[0], factor)))
+                bodies.append(([], lambda v: k.mul(v[0], k.constant(0.125 if v[0].is_float else 3, element))))
             case "clamp":
                 bodies.append(([], lambda v: k.clamp(v[0], -127, 127)))
             case _ if result.element.startswith("f"):
@@ -148,7 +148,8 @@ def matmul(d: Draw, k: LinalgKernel) -> None:
         c = k.shaped(c_type, m, n)
         _start(d, k, c)
         k.named("batch_reduce_matmul", [a, b], [c], volume=volume)
-        return _epilogue(d, k, c, chance=0.2)
+        _epilogue(d, k, c, chance=0.2)
+        return
     flip_a, flip_b = (d.chance(0.5), d.chance(0.6)) if form != "matmul" else (False, False)
     a = _matrix(d, k, a_type, *((depth, m) if flip_a else (m, depth)))
     b = _matrix(d, k, b_type, *((n, depth) if flip_b else (depth, n)))
@@ -536,9 +537,10 @@ def depthwise_conv(d: Draw, k: LinalgKernel) -> None:
     rank = 1 if layer.height == 1 else d.rng.choices((1, 2, 3), (2, 8, 1))[0]
     extent = [layer.width] * rank
     multiplier = d.rng.choice((2, 3)) if d.chance(0.15) else 1
-    made = fit(d.rng, {"c": layer.channels} | dict(enumerate(extent)), _volume(d) / (taps**rank * multiplier))  # type: ignore[arg-type]
+    sizes = {"c": layer.channels} | {str(at): size for at, size in enumerate(extent)}
+    made = fit(d.rng, sizes, _volume(d) / (taps**rank * multiplier))
     c = made["c"]
-    out = [made[at] for at in range(rank)]  # type: ignore[index]
+    out = [made[str(at)] for at in range(rank)]
     stride, dilation = layer.stride, d.rng.choice((1, 1, 1, 2))
     inside = [_window(size, taps, stride, dilation) for size in out]
     spatial = {1: "w", 2: "hw", 3: "dhw"}[rank]
@@ -696,8 +698,9 @@ def elementwise(d: Draw, k: LinalgKernel) -> None:
         target = current if reuse else k.shaped(element, *shape, local=at + 1 < length and d.chance(0.6))
         if name in UNARY:
             if name in ("log", "sqrt", "rsqrt", "reciprocal"):  # of |x| + 1
-                one = k.constant(1, element)
-                k.elementwise(shape, [current], target, lambda v, one=one: k.add(k.op("math.absf", v[0]), one))
+                k.elementwise(
+                    shape, [current], target, lambda v: k.add(k.op("math.absf", v[0]), k.constant(1, element))
+                )
                 current = target
             elif name == "exp":
                 k.elementwise(shape, [current], target, lambda v: k.clamp(v[0], -4, 1))
@@ -796,10 +799,8 @@ def reduce(d: Draw, k: LinalgKernel) -> None:
         op = d.rng.choice(("addf", "maximumf", "minimumf") if real else ("addi", "maxsi", "minsi", "xori", "ori"))
         _start(d, k, target)
         dimensions = ", ".join(map(str, over))
-        k.line(
-            f"linalg.reduce {{ arith.{op} }} ins({source.name} : {source.type}) outs({target.name} : {target.type}) dimensions = [{dimensions}]"
-        )
-        return k.executed(4 * math.prod(shape))
+        before, after = f" {{ arith.{op} }}", f" dimensions = [{dimensions}]"
+        return k.named("reduce", [source], [target], volume=math.prod(shape), before=before, after=after)
     results = 2 if kind in ("moments", "range", "argmax") else 1
     targets = [k.shaped("i32" if kind == "argmax" and at else element, *out_shape) for at in range(results)]
     start = (
@@ -835,8 +836,8 @@ def reduce(d: Draw, k: LinalgKernel) -> None:
 
 
 def layout(d: Draw, k: LinalgKernel) -> None:
-    """Data movement: transposes, broadcasts, packing in tiles, im2col, padding, concatenation, pixel shuffle, upsampling."""
-    element = d.rng.choice(("f32", "f32", "f32", "f64", "f16", "i8", "i32", "i64", "bf16"))
+    """Data movement: transposes, broadcasts, packing, im2col, padding, concatenation, pixel shuffle, upsampling."""
+    element = d.rng.choice(("f32", "f32", "f32", "f64", "f16", "i8", "i16", "i32", "i64"))
     place = d.rng.choice(shapes.FEATURE_MAPS)
     sizes = fit(d.rng, {"c": place.channels, "h": place.height, "w": place.width}, _volume(d, 0.12))
     c, h, w = sizes["c"], sizes["h"], sizes["w"]
@@ -871,20 +872,14 @@ def layout(d: Draw, k: LinalgKernel) -> None:
             while order == sorted(order):
                 d.rng.shuffle(order)
             source, target = k.shaped(element, *shape), k.shaped(element, *(shape[at] for at in order))
-            k.line(
-                f"linalg.transpose ins({source.name} : {source.type}) outs({target.name} : {target.type}) permutation = {order}"
-            )
-            k.executed(3 * math.prod(shape))
+            k.named("transpose", [source], [target], volume=math.prod(shape), after=f" permutation = {order}")
         case "broadcast":
             added = d.rng.choice(([0], [1], [2], [0, 1], [1, 2], [0, 2]))
             source, target = (
                 k.shaped(element, *((c, h, w)[at] for at in range(3) if at not in added)),
                 k.shaped(element, c, h, w),
             )
-            k.line(
-                f"linalg.broadcast ins({source.name} : {source.type}) outs({target.name} : {target.type}) dimensions = {added}"
-            )
-            k.executed(3 * total)
+            k.named("broadcast", [source], [target], volume=total, after=f" dimensions = {added}")
         case "pack":  # NCHW to NCHWc, and rows to tiles
             tile = d.rng.choice((4, 8, 16))
             blocks = max(1, c // tile)
@@ -917,9 +912,9 @@ def layout(d: Draw, k: LinalgKernel) -> None:
             target = k.shaped(element, channels, h * r, w * r)
             through((channels, h, r, w, r), "d0, d2, d4, d1, d3", f"d0, d1 * {r} + d2, d3 * {r} + d4", source, target)
         case "upsample":  # each element to a patch, weighted as transposed convolutions do
-            r, kind = d.rng.choice((2, 2, 4)), "f32" if element == "bf16" else element
-            source, target = k.shaped(kind, c, h, w), k.shaped(kind, c, h * r, w * r)
-            weights = k.shaped(kind, r, r)
+            r = d.rng.choice((2, 2, 4))
+            source, target = k.shaped(element, c, h, w), k.shaped(element, c, h * r, w * r)
+            weights = k.shaped(element, r, r)
             k.generic(
                 (c, h, r, w, r),
                 (),
@@ -969,7 +964,7 @@ def matmul_epilogue(d: Draw, k: LinalgKernel) -> None:
 
 
 def conv_block(d: Draw, k: LinalgKernel) -> None:
-    """Convolution, batch norm and activation as ResNet and MobileNet stack them: basic, bottleneck, inverted residual."""
+    """Convolutions with batch norm and activation: single, basic, bottleneck, inverted, separable, with shortcut."""
     element = d.rng.choices(("f32", "f64"), (75, 25))[0]
     layer = d.rng.choice([one for one in shapes.CONVOLUTIONS if one.groups == 1 and one.kernel <= 5])
     kind = d.rng.choice(("single", "single", "single", "basic", "bottleneck", "inverted", "separable", "shortcut"))
@@ -1108,7 +1103,7 @@ def normalization(d: Draw, k: LinalgKernel) -> None:
 
 
 def network_block(d: Draw, k: LinalgKernel) -> None:
-    """Several layers: MLP towers of DLRM and NeRF, attention out of named operations, feature interaction, LSTM gates."""
+    """Several layers: MLP towers, attention out of named operations, feature interaction, LSTM gates, MLP-Mixer."""
     element = d.rng.choices(("f32", "f64"), (78, 22))[0]
     kind = d.rng.choice(("tower", "tower", "tower", "attention", "attention", "interaction", "gates", "mixer"))
     if kind == "tower":
@@ -1117,24 +1112,23 @@ def network_block(d: Draw, k: LinalgKernel) -> None:
         begin = d.rng.randint(0, len(tower.widths) - n)
         widths = tower.widths[begin : begin + n]
         budget = _volume(d, 0.7)
-        full = tower.batch * sum(a * b for a, b in zip(widths, widths[1:], strict=False))
+        full = tower.batch * sum(a * b for a, b in pairwise(widths))
         factor = min(1.0, (budget / full) ** (1 / 3))
         batch = max(1, round(tower.batch * factor))
         widths = tuple(max(1, round(size * factor)) if size > 8 else size for size in widths)
         current = k.shaped(element, batch, widths[0])
         activation = d.rng.choice((*CHEAP, "sigmoid", "tanh", "gelu-tanh"))
-        for before, after in zip(widths, widths[1:], strict=False):
+        for before, after in pairwise(widths):
             weights, bias = k.shaped(element, before, after), k.shaped(element, after)
             result = k.shaped(element, batch, after, local=d.chance(0.5))
             k.fill(0, result)
             k.named("matmul", [current, weights], [result], volume=batch * before * after)
             small = k.constant(1 / before, element)
-            k.elementwise(
-                result.extents,
-                [result, bias],
-                result,
-                lambda v, small=small: k.activation(activation, k.add(k.mul(v[0], small), v[1])),
-            )
+
+            def biased(v: list[Value], small: Value = small) -> Value:
+                return k.activation(activation, k.add(k.mul(v[0], small), v[1]))
+
+            k.elementwise(result.extents, [result, bias], result, biased)
             current = result
         k.named("copy", [current], [k.shaped(element, *current.extents)], volume=math.prod(current.extents))
     elif kind == "attention":
@@ -1246,7 +1240,7 @@ NAMED_OPS = "linalg_named_ops"
 
 
 def kernel_text(family: str, seed: int, kind: str | None = None) -> str:
-    """The program of one family and seed before it is lowered; `kind` is another family whose way of drawing is used."""
+    """The program of one family and seed before it is lowered; drawn as `kind` does, which is the family by default."""
     for attempt in range(40):
         rng = random.Random(f"{family}/{seed}")
         element = rng.choices(("f32", "f64", "i32", "i64"), (55, 30, 10, 5))[0]

@@ -74,7 +74,7 @@ def _tokens(d: Draw, volume: float) -> tuple[int, int]:
 
 
 def softmax(d: Draw, k: NetKernel) -> None:
-    """Softmax and log-softmax of rows: two, three passes or online, causal, masked, with temperature, in place or not."""
+    """Softmax and log-softmax of rows: two or three passes or online, causal, biased, scaled, in place or not."""
     real = _real(d)
     stored = _stored(d, real)
     layer = d.rng.choice(shapes.ATTENTION)
@@ -233,7 +233,7 @@ def gradient_sums(
 
 
 def rms_norm(d: Draw, k: NetKernel) -> None:
-    """RMS norm of LLaMA and T5: with residual, with i8 quantization of the result, per head, or followed by a product."""
+    """RMS norm of LLaMA and T5: with residual, quantized to i8, per head, or followed by a product."""
     real = _real(d)
     stored = _stored(d, real)
     rows, width = _tokens(d, _volume(d, 0.12))
@@ -317,7 +317,7 @@ def _attention(d: Draw, volume: float) -> tuple[int, int, int, int, int]:
 
 
 def attention_scores(d: Draw, k: NetKernel) -> None:
-    """Scores of attention: scaled products of queries and keys with ALiBi, relative bias, windows, causal masks, caps."""
+    """Scores of attention: products of queries and keys with ALiBi, relative bias, windows, causal masks, caps."""
     real = _real(d)
     stored = _stored(d, real)
     h, q, t, w, group = _attention(d, _volume(d, 0.8))
@@ -361,8 +361,8 @@ def attention_scores(d: Draw, k: NetKernel) -> None:
         with k.loop(0, h) as hh, k.loop(0, q) as i, k.loop(0, t) as j:
             k.store(zero, out, hh, i, j)
         with k.loop(0, h) as hh, k.loop(0, q) as i, k.loop(0, t) as j, k.loop(0, w) as c:
-            product = k.mul(query(hh, i, c), key(hh, j, c))
-            k.store(k.add(k.load(out, hh, i, j), product), out, hh, i, j)
+            term = k.mul(query(hh, i, c), key(hh, j, c))
+            k.store(k.add(k.load(out, hh, i, j), term), out, hh, i, j)
         with k.loop(0, h) as hh, k.loop(0, q) as i, k.loop(0, t) as j:
             k.store(finished(k.load(out, hh, i, j), hh, i, j), out, hh, i, j)
         return
@@ -383,7 +383,7 @@ def attention_scores(d: Draw, k: NetKernel) -> None:
 
 
 def attention_head(d: Draw, k: NetKernel) -> None:
-    """Whole attention heads: scores, softmax, weighted values; three nests, a row at a time, or online by blocks of keys."""
+    """Whole attention heads: scores, softmax, weighted values; in nests, a row at a time, online, or linear."""
     real = _real(d)
     stored = _stored(d, real)
     h, q, t, w, group = _attention(d, _volume(d, 0.25) / 2)
@@ -500,7 +500,7 @@ def attention_head(d: Draw, k: NetKernel) -> None:
 
 
 def rope(d: Draw, k: NetKernel) -> None:
-    """Rotary position embeddings: interleaved or by halves, from tables or from sines, partial, on one or two tensors."""
+    """Rotary position embeddings: interleaved or by halves, from tables or sines, partial, on one or two tensors."""
     real = _real(d)
     stored = _stored(d, real)
     layer = d.rng.choice(shapes.ATTENTION)
@@ -545,7 +545,7 @@ def rope(d: Draw, k: NetKernel) -> None:
         for source, target in zip(tensors, results, strict=True):
             with k.loop(0, heads) as h, k.loop(0, tokens) as i, k.loop(2 * rotated, 2 * half) as j:
                 lead = (i, h) if tokens_first else (h, i)
-                k.store(k.load(source, *lead, j), target, *lead, j)
+                k.store_as(k.load_as(real, source, *lead, j), target, *lead, j)
     for table in (cosines, sines):
         if not from_tables:
             table.fit([Index("0", 0, 0), Index("0", 0, 0)])
@@ -584,10 +584,10 @@ def gated_mlp(d: Draw, k: NetKernel) -> None:
     made = fit(d.rng, {"t": row.tokens, "w": row.width, "f": row.hidden}, _volume(d, 0.5) / (3 if gated else 2))
     t, w, f = made["t"], made["w"], made["f"]
     x, up, y = k.array(stored), k.array(stored), k.array(stored)
-    gate = k.array(stored) if gated else None
+    second = k.array(stored) if gated else None
     down = k.array(stored) if kind.endswith("whole") else None
     middle = k.local(real)
-    transposed, one_loop = d.chance(0.6), gate is not None and d.chance(0.5)
+    transposed, one_loop = d.chance(0.6), second is not None and d.chance(0.5)
 
     def at(matrix: Array, c: Index, j: Index) -> Value:
         return k.load_as(real, matrix, *((j, c) if transposed else (c, j)))
@@ -596,9 +596,9 @@ def gated_mlp(d: Draw, k: NetKernel) -> None:
         if one_loop:
 
             def both(c: Index, old: list[Value]) -> list[Value]:
-                assert gate is not None
+                assert second is not None
                 value = k.load_as(real, x, i, c)
-                return [k.multiply_add(value, at(up, c, j), old[0]), k.multiply_add(value, at(gate, c, j), old[1])]
+                return [k.multiply_add(value, at(up, c, j), old[0]), k.multiply_add(value, at(second, c, j), old[1])]
 
             value, opened = k.fold(0, w, [zero, zero], both)
         else:
@@ -610,7 +610,7 @@ def gated_mlp(d: Draw, k: NetKernel) -> None:
                 return _total(d, k, w, [zero], product)[0]
 
             value = single(up)
-            opened = single(gate) if gate is not None else value
+            opened = single(second) if second is not None else value
         small = k.constant(1 / w, real)
         value = k.mul(value, small)
         result = (
@@ -633,7 +633,7 @@ def gated_mlp(d: Draw, k: NetKernel) -> None:
 
 
 def embedding_bag(d: Draw, k: NetKernel) -> None:
-    """Embedding lookups of DLRM and language models: sums, means, maxima, weighted bags, gradients back into the table."""
+    """Embedding lookups: sums, means, maxima, weighted bags, quantized tables, gradients back into the table."""
     real = _real(d)
     layer = d.rng.choice(shapes.EMBEDDINGS)
     volume = _volume(d, 0.15)
@@ -723,6 +723,8 @@ def kv_cache(d: Draw, k: NetKernel) -> None:
     kind = d.rng.choice(
         ("append", "ring", "pages", "quantize", "quantize", "transposed", "gather-pages", "evict", "dequantize")
     )
+    if stored == "bf16" and "quantize" not in kind:
+        stored = "i16"  # only moved
     new = max(1, t // d.rng.choice((1, 2, 4)))
     sources = [k.array(stored) for _ in range(d.rng.choice((1, 2)))]
     page = d.rng.choice((8, 16, 32))
@@ -768,7 +770,7 @@ def kv_cache(d: Draw, k: NetKernel) -> None:
                 tiny, most = k.constant(1e-8, real), k.constant(127, real)
                 with k.loop(0, new) as i, k.loop(0, h) as hh:
 
-                    def largest(c: Index, old: list[Value]) -> list[Value]:
+                    def largest(c: Index, old: list[Value], source: Array = source) -> list[Value]:
                         return [k.larger(old[0], k.op("math.absf", k.load_as(real, source, i, hh, c)))]
 
                     (top,) = k.fold(0, w, [tiny], largest)
@@ -856,8 +858,8 @@ def quantized_matmul(d: Draw, k: NetKernel) -> None:
         with k.loop(0, m) as i, k.loop(0, n) as j:
             k.store(zero, y, i, j)
         with k.loop(0, m) as i, k.loop(0, n) as j, k.loop(0, depth) as p:
-            product = k.mul(k.load_as("i32", a, i, p), k.widen(b_at(p, j), "i32"))
-            k.store(k.add(k.load(y, i, j), product), y, i, j)
+            term = k.mul(k.load_as("i32", a, i, p), k.widen(b_at(p, j), "i32"))
+            k.store(k.add(k.load(y, i, j), term), y, i, j)
         with k.loop(0, m) as i, k.loop(0, n) as j:
             k.store(requantized(k.load(y, i, j), j, shift), y, i, j)
     else:
@@ -954,8 +956,8 @@ def half_matmul(d: Draw, k: NetKernel) -> None:
     with k.loop(0, m) as i, k.loop(0, n) as j:
         k.store(zero, sums, i, j)
     with k.loop(0, m) as i, k.loop(0, n) as j, k.loop(0, depth) as p:
-        product = k.mul(k.load_as("f32", a, i, p), b_at(p, j))
-        k.store(k.add(k.load(sums, i, j), product), sums, i, j)
+        term = k.mul(k.load_as("f32", a, i, p), b_at(p, j))
+        k.store(k.add(k.load(sums, i, j), term), sums, i, j)
     with k.loop(0, m) as i, k.loop(0, n) as j:
         out(k.load(sums, i, j), i, j)
 
@@ -1047,7 +1049,7 @@ def top_k_gate(d: Draw, k: NetKernel) -> None:
 
 
 def cross_entropy(d: Draw, k: NetKernel) -> None:
-    """Losses over classes: cross-entropy with label smoothing, its gradient, focal, binary, mean squares, KL, accuracy."""
+    """Losses: cross-entropy with label smoothing, its gradient, focal, binary, mean squares, KL, accuracy."""
     real = _real(d)
     stored = _stored(d, real)
     tokens, classes = d.rng.choice(
@@ -1253,7 +1255,7 @@ def optimizer(d: Draw, k: NetKernel) -> None:
 
 
 def dropout(d: Draw, k: NetKernel) -> None:
-    """Dropout by hashing: masks applied, stored as bytes or bits, with residual, its gradient, stochastic rounding, noise."""
+    """Dropout by hashing: masks as bytes or bits, with residual, its gradient, stochastic rounding, noise."""
     real = _real(d)
     stored = _stored(d, real)
     rows, width = _tokens(d, _volume(d, 0.08))

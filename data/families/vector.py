@@ -305,7 +305,8 @@ def gemm_contract(d: VectorDraw, k: VectorKernel) -> None:
     flip_a, flip_b = form == "contract-at", form == "contract-bt"
     ats = ("d2, d0" if flip_a else "d0, d2", "d1, d2" if flip_b else "d2, d1", "d0, d1")
     maps = ", ".join(f"affine_map<(d0, d1, d2) -> ({one})>" for one in ats)
-    traits = f'{{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>}}'
+    loops = 'iterator_types = ["parallel", "parallel", "reduction"]'
+    traits = f"{{indexing_maps = [{maps}], {loops}, kind = #vector.kind<add>}}"
 
     def tile(i: Index, j: Index) -> None:
         start = k.read_tile(c, i * rows, j * w, shape=(rows, w)) if in_order else k.constant(0, kind)
@@ -325,8 +326,8 @@ def gemm_contract(d: VectorDraw, k: VectorKernel) -> None:
             else:
                 right = k.read_tile(b, p * inner, j * w, shape=(inner, w))
             k.executed(rows * inner)
-            text = f"vector.contract {traits} {left.name}, {right.name}, {old[0].name} : {left.type}, {right.type} into {kind}"
-            return [k.emit(text, kind)]
+            operands = f"{left.name}, {right.name}, {old[0].name} : {left.type}, {right.type}"
+            return [k.emit(f"vector.contract {traits} {operands} into {kind}", kind)]
 
         (total,) = k.fold(0, depth, [start], step)
         k.write_tile(total, c, i * rows, j * w)
@@ -336,7 +337,7 @@ def gemm_contract(d: VectorDraw, k: VectorKernel) -> None:
 
 
 def multi_reduction(d: VectorDraw, k: VectorKernel) -> None:
-    """vector.multi_reduction over rows or columns of tiles: sums, extrema, products of tiles, of rows and of channels."""
+    """vector.multi_reduction over rows, columns or all of a tile: sums, extrema, products of two tiles."""
     element = d.rng.choices(("f32", "f64", "i32", "i16"), (55, 25, 12, 8))[0]
     w, rows = d.rng.choice((4, 8)) if element in ("f32", "i32") else 4, d.rng.choice((2, 4, 4, 8))
     volume = _volume(d, 0.1)
@@ -629,7 +630,7 @@ def stencil(d: VectorDraw, k: VectorKernel) -> None:
 
 
 def widening(d: VectorDraw, k: VectorKernel) -> None:
-    """Narrow types in, wide sums or narrow results out: i8 dot products, differences, f16 maps, saturation, blending."""
+    """Narrow types in, wide sums or narrow results out: i8 dot products, f16 maps, saturation, blending."""
     kind = d.rng.choice(
         (
             "dot8",
@@ -662,10 +663,7 @@ def widening(d: VectorDraw, k: VectorKernel) -> None:
                 x, y = (k.read(array, i + at * w, width=w) for array in (a, b))
                 middle = "i16" if through16 else "i32"
                 x, y = k.converted(x, middle), k.converted(y, middle)
-                if kind == "difference":
-                    value = k.op("math.absi", k.sub(x, y))
-                else:
-                    value = k.mul(x, y)
+                value = k.op("math.absi", k.sub(x, y)) if kind == "difference" else k.mul(x, y)
                 totals.append(k.add(one, k.converted(value, "i32")))
             return totals
 
@@ -898,7 +896,7 @@ def complex_numbers(d: VectorDraw, k: VectorKernel) -> None:
 
 
 def small_matrices(d: VectorDraw, k: VectorKernel) -> None:
-    """Many products of small matrices: 4x4 by lanes and shuffles, structure of arrays, transforms of points, inverses."""
+    """Many small matrices: products by lanes or of structures of arrays, transforms of points, elimination."""
     element = d.rng.choices(("f32", "f64", "i32"), (60, 30, 10))[0]
     form = d.rng.choice(("lanes", "lanes", "arrays", "arrays", "points", "determinant"))
     side = d.rng.choice((2, 3, 4, 4, 5, 6))
@@ -908,14 +906,14 @@ def small_matrices(d: VectorDraw, k: VectorKernel) -> None:
         count = max(1, round(_volume(d, 0.2) / 64))
         shuffled = d.chance(0.5)
         with k.loop(0, count) as m:
-            rows = [k.read(b, m, Index(str(r), r, r), ZERO, width=4) for r in range(4)]
+            right = [k.read(b, m, Index(str(r), r, r), ZERO, width=4) for r in range(4)]
             for r in range(4):
                 row = Index(str(r), r, r)
                 total = k.constant(0, vector(element, 4))
-                left = k.read(a, m, row, ZERO, width=4)
+                values = k.read(a, m, row, ZERO, width=4)
                 for s in range(4):
-                    one = k.shuffle(left, left, [s] * 4) if shuffled else k.spread(k.lane(left, s), 4)
-                    total = k.multiply_add(one, rows[s], total)
+                    one = k.shuffle(values, values, [s] * 4) if shuffled else k.spread(k.lane(values, s), 4)
+                    total = k.multiply_add(one, right[s], total)
                 k.write(k.mul(total, k.like(small, total)), c, m, row, ZERO)
         return
     w = _width(d, element)
@@ -927,12 +925,12 @@ def small_matrices(d: VectorDraw, k: VectorKernel) -> None:
 
     with k.loop(0, count, step=w) as i:
         if form == "arrays":  # the same element of several matrices in a vector
-            left = {place: k.read(a, *at(*place, i), width=w) for place in places}
-            right = {place: k.read(b, *at(*place, i), width=w) for place in places}
+            first = {place: k.read(a, *at(*place, i), width=w) for place in places}
+            second = {place: k.read(b, *at(*place, i), width=w) for place in places}
             for r, s in places:
-                total = k.mul(left[r, 0], right[0, s])
+                total = k.mul(first[r, 0], second[0, s])
                 for t in range(1, side):
-                    total = k.multiply_add(left[r, t], right[t, s], total)
+                    total = k.multiply_add(first[r, t], second[t, s], total)
                 k.write(k.mul(total, k.like(small, total)), c, *at(r, s, i))
         elif form == "points":  # one matrix, many points
             x = [k.read(a, Index(str(s), s, s), i, width=w) for s in range(side)]

@@ -1,4 +1,4 @@
-"""Writes kernels in the vector dialect: contiguous accesses in several forms, masks, reductions, affine or scf loops."""
+"""Writes kernels in the vector dialect: accesses in several forms, masks, reductions, affine or scf loops."""
 
 from __future__ import annotations
 
@@ -341,9 +341,9 @@ class VectorKernel(NetKernel):
         match node:
             case ast.Name(id=name):
                 return f"%{name}"
-            case ast.Constant(value=value):
+            case ast.Constant(value=int(value)):
                 return self.constant(value, "index").name
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
                 return self.constant(-value, "index").name
             case ast.BinOp(left=left, op=op, right=right):
                 names = {ast.Add: "addi", ast.Sub: "subi", ast.Mult: "muli", ast.FloorDiv: "divui", ast.Mod: "remui"}
