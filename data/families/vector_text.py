@@ -319,6 +319,8 @@ class VectorKernel(NetKernel):
         self, low: Bound | Sequence[Bound], high: Bound | Sequence[Bound], step: int
     ) -> tuple[Index, str, float]:
         index, header, trip = super()._header(low, high, step)
+        if isinstance(low, int) and isinstance(high, int) and high > low:  # the last multiple of the step
+            index = index.within(low, low + (high - 1 - low) // step * step)
         if not self.scf:
             return index, header, trip
         assert isinstance(low, int | Index)

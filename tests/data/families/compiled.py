@@ -133,6 +133,17 @@ def call(function: Any, arrays: Sequence[np.ndarray]) -> None:
     function(*(array.ctypes.data_as(ctypes.c_void_p) for array in arrays))
 
 
+_TO_BF16 = """
+\t.text
+\t.globl __truncsfbf2
+__truncsfbf2:
+\tvmovd %xmm0, %eax
+\tshrl $16, %eax
+\tvmovd %eax, %xmm0
+\tretq
+"""
+"""What older compilers' libraries lack: the checks keep loaded bf16 values as f32 for a while, so no rounding is needed."""
+
 _RUNNER = """
 import ctypes, json, sys
 import numpy as np
@@ -169,7 +180,7 @@ def run_checked(folder: Path, kernels: Sequence[str]) -> str:
     lowered = run([tool("mlir-opt"), *LOWERING], step="lower", stdin=checked, timeout_s=60)
     ir = run([tool("mlir-translate"), "--mlir-to-llvmir"], step="translate", stdin=lowered, timeout_s=60)
     llc = [tool("llc"), "-O1", "-relocation-model=pic", "-mcpu=x86-64-v3"]
-    (folder / "kernels.s").write_text(run(llc, step="llc", stdin=ir, timeout_s=60))
+    (folder / "kernels.s").write_text(run(llc, step="llc", stdin=ir, timeout_s=60) + _TO_BF16)
     run([tool("gcc"), "-shared", "-o", "kernels.so", "kernels.s", "-lm"], step="link", cwd=folder, timeout_s=60)
     types = [
         [(elements(shape, strides), np.dtype(DTYPES[element]).name) for shape, element, strides in arguments(one)]

@@ -73,7 +73,7 @@ def _rms(a: Arrays) -> dict[int, np.ndarray]:
 
 
 def _scores(a: Arrays) -> dict[int, np.ndarray]:
-    return {2: a[0] @ a[1].swapaxes(1, 2) / 8}
+    return {2: a[0] @ a[1].swapaxes(1, 2) * round(1 / np.sqrt(a[0].shape[-1]), 6)}
 
 
 def _head(a: Arrays) -> dict[int, np.ndarray]:
@@ -84,8 +84,8 @@ def _head(a: Arrays) -> dict[int, np.ndarray]:
 def _rope(a: Arrays) -> dict[int, np.ndarray]:
     """By halves, the first half of the pairs."""
     x, y = a[0], a[1].copy()
-    half = x.shape[-1] - len_rotated(x)
-    rotated = len_rotated(x)
+    rotated = _rotated(x)
+    half = x.shape[-1] - rotated
     turn = np.arange(x.shape[1])[:, None] * np.exp(-np.log(10000.0) / half * np.arange(rotated))
     first, second = x[..., :rotated], x[..., half : half + rotated]
     y[..., :rotated] = first * np.cos(turn) - second * np.sin(turn)
@@ -93,7 +93,7 @@ def _rope(a: Arrays) -> dict[int, np.ndarray]:
     return {1: y}
 
 
-def len_rotated(x: np.ndarray) -> int:
+def _rotated(x: np.ndarray) -> int:
     """The array ends with the second half's last rotated element: half + half // 2."""
     return next(n // 2 for n in range(2, 1000) if n + max(1, n // 2) == x.shape[-1])
 
@@ -156,7 +156,7 @@ def _dropped(a: Arrays) -> dict[int, np.ndarray]:
 
 CHECKED: dict[str, tuple[str, Callable[[Arrays], dict[int, np.ndarray]]]] = {
     "softmax": (_written("softmax"), lambda a: {1: _softmax(a[0])}),
-    "log-softmax, causal, online, in place": (_written("softmax", chances=True), _causal_log_softmax),
+    "log-softmax, causal, online, in place": (_written("softmax", chances=True, scale=30), _causal_log_softmax),
     "layer norm": (_written("layer_norm"), lambda a: {1: _normal(a[0])}),
     "layer norm, Welford": (_written("layer_norm", "welford"), lambda a: {1: _normal(a[0])}),
     "layer norm with residual": (
@@ -186,7 +186,7 @@ CHECKED: dict[str, tuple[str, Callable[[Arrays], dict[int, np.ndarray]]]] = {
     "half matmul": (_written("half_matmul"), lambda a: {2: a[0] @ a[1].astype(np.float64) / len(a[1])}),
     "half matmul, register tile": (
         _written("half_matmul", "blocked", (4, 2)),
-        lambda a: {2: a[0] @ a[1].astype(np.float64) / 768},
+        lambda a: {2: a[0] @ a[1].astype(np.float64) / len(a[1])},
     ),
     "top-2 gate": (_written("top_k_gate", "top2", 8), _top_two),
     "cross-entropy and gradient": (_written("cross_entropy", "gradient"), _cross_entropy),
