@@ -24,7 +24,7 @@ from .transformer_text import ACTIVATIONS
 __all__ = ["COUNT", "FAMILIES", "KINDS", "families", "kernel_text"]
 
 ORIGIN = "linalg"
-COUNT = 70
+COUNT = 60
 """Programs per family."""
 
 MAX_OPERAND_BYTES = 8 << 20

@@ -21,7 +21,7 @@ from .transformer_text import ACTIVATIONS, NetKernel
 __all__ = ["COUNT", "FAMILIES", "KINDS", "families", "program"]
 
 ORIGIN = "transformer"
-COUNT = 72
+COUNT = 60
 """Programs per family."""
 
 MAX_OPERAND_BYTES = 8 << 20

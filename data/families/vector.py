@@ -21,7 +21,7 @@ from .vector_text import VectorDraw, VectorKernel, vector
 __all__ = ["COUNT", "FAMILIES", "KINDS", "families", "program"]
 
 ORIGIN = "vector"
-COUNT = 72
+COUNT = 60
 """Programs per family."""
 
 MAX_OPERAND_BYTES = 8 << 20
@@ -236,7 +236,7 @@ def gemm_broadcast(d: VectorDraw, k: VectorKernel) -> None:
     made = fit(d.rng, {"m": gemm.m, "n": gemm.n, "k": gemm.k}, _volume(d))
     m, n, depth = -(-made["m"] // rows), -(-made["n"] // (columns * w)), made["k"]
     packed_a, packed_b, accumulate = d.chance(0.4), d.chance(0.4), d.chance(0.4)
-    unroll = d.rng.choice((1, 1, 2, 4))
+    unroll = min(d.rng.choice((1, 1, 2, 4)), max(1, 36 // (rows * columns)))
     depth = max(unroll, depth // unroll * unroll)
     a, b, c = k.array(d.element), k.array(d.element), k.array(d.element)
     blocked = d.chance(0.25) and depth >= 32
@@ -769,6 +769,7 @@ def filter_taps(d: VectorDraw, k: VectorKernel) -> None:
     """Filters with all taps and several outputs in registers: FIR, convolutions along rows, banks of filters."""
     w = _width(d)
     taps, outputs = d.rng.choice((2, 3, 5, 7, 8, 11, 16, 24)), d.rng.choice((1, 1, 2, 4, 6))
+    outputs = min(outputs, 72 // taps)
     n = max(1, round(_volume(d, 0.15) / (taps * outputs * w))) * w
     form = d.rng.choice(("loads", "loads", "window", "bank", "symmetric"))
     a, h, b = k.array(d.element), k.array(d.element), k.array(d.element)
@@ -899,7 +900,7 @@ def small_matrices(d: VectorDraw, k: VectorKernel) -> None:
     """Many small matrices: products by lanes or of structures of arrays, transforms of points, elimination."""
     element = d.rng.choices(("f32", "f64", "i32"), (60, 30, 10))[0]
     form = d.rng.choice(("lanes", "lanes", "arrays", "arrays", "points", "determinant"))
-    side = d.rng.choice((2, 3, 4, 4, 5, 6))
+    side = d.rng.choice((2, 3, 4, 4, 5))
     a, b, c = k.array(element), k.array(element), k.array(element)
     small = 0.125 if is_real(element) else 1
     if form == "lanes":  # a row of a 4x4 matrix in a vector

@@ -142,7 +142,7 @@ __truncsfbf2:
 \tvmovd %eax, %xmm0
 \tretq
 """
-"""What older compilers' libraries lack: the checks keep loaded bf16 values as f32 for a while, so no rounding is needed."""
+"""What older libraries lack: behind a check, a loaded bf16 value is an f32 for a while; there is nothing to round."""
 
 _RUNNER = """
 import ctypes, json, sys
