@@ -707,8 +707,13 @@ def elementwise(d: Draw, k: LinalgKernel) -> None:
                 current = target
             k.named(name, [current], [target], volume=total)
         elif name == "select":
-            mask = k.shaped("i1", *shape)
-            k.named(name, [mask, current, k.shaped(element, *shape)], [target], volume=total)
+            # linalg.select wants a memref of i1, which mlir-opt does not lower to LLVM.
+            mask, other = k.shaped("i8", *shape), k.shaped(element, *shape)
+
+            def chosen(v: list[Value]) -> Value:
+                return k.select(k.compare("sgt", v[2], k.constant(1, "i8")), v[0], v[1])
+
+            k.elementwise(shape, [current, other, mask], target, chosen)
         elif name == "copy":
             k.named(name, [current], [target], volume=total)
         elif name == "div" and not real:
