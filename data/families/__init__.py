@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from . import control, dp, image, image_stencils, nests, numeric, polybench, registers, sorting, sparse
+from . import (
+    control,
+    dp,
+    image,
+    image_stencils,
+    linalg,
+    nests,
+    numeric,
+    polybench,
+    registers,
+    sorting,
+    sparse,
+    transformer,
+    vector,
+)
 from .base import Family, Source
 
 __all__ = ["FAMILIES", "Family", "Source"]
@@ -20,6 +34,9 @@ FAMILIES: dict[str, Family] = {
         *numeric.FAMILIES,
         *control.FAMILIES,
         *registers.FAMILIES,
+        *linalg.FAMILIES,
+        *transformer.FAMILIES,
+        *vector.FAMILIES,
     )
 }
 """Every family, PolyBench's kernels first; building the dictionary generates nothing."""

@@ -17,6 +17,18 @@ BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "i1": 8, "i8": 8, "i16": 16
 """Element type -> bits one element takes in memory."""
 
 
+_FLOAT = re.compile(r"(?:vector<[\dx\[\]]*x)?b?f\d+\b")
+
+
+def is_float_type(text: str) -> bool:
+    """Whether a scalar or vector type has floating-point elements.
+
+    >>> [is_float_type(one) for one in ("bf16", "vector<4x8xf32>", "i8", "vector<8xi1>")]
+    [True, True, False, False]
+    """
+    return _FLOAT.match(text) is not None
+
+
 @dataclass(frozen=True)
 class Index:
     """An affine expression of loop variables with the interval it stays in."""
@@ -72,7 +84,7 @@ class Value:
 
     @property
     def is_float(self) -> bool:
-        return self.type.startswith("f")
+        return is_float_type(self.type)
 
 
 @dataclass(eq=False)
@@ -136,7 +148,9 @@ class Kernel:
 
     def constant(self, value: float, element: str) -> Value:
         """A constant, defined once at the top of the function."""
-        text = f"{float(value):.9e}" if element.startswith("f") else str(int(value))
+        text = f"{float(value):.9e}" if is_float_type(element) else str(int(value))
+        if element.startswith("vector"):
+            text = f"dense<{text}>"
         name = self._constants.setdefault((text, element), f"%c{len(self._constants)}")
         return Value(name, element)
 
@@ -184,7 +198,7 @@ class Kernel:
     def index_value(self, index: Index, element: str) -> Value:
         """An index as a number of the element type."""
         place = self.emit(applied(index), "index")
-        if not element.startswith("f"):
+        if not is_float_type(element):
             return self.cast("arith.index_cast", place, element)
         return self.cast("arith.sitofp", self.cast("arith.index_cast", place, "i32"), element)
 

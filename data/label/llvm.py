@@ -11,6 +11,7 @@ from .tools import run, tool
 
 LOWERING = (
     "--convert-linalg-to-affine-loops",
+    "--lower-vector-multi-reduction",
     "--convert-vector-to-scf",
     "--lower-affine",
     "--convert-scf-to-cf",
