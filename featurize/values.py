@@ -108,6 +108,10 @@ class Values:
         self._types: dict[int, TypeInfo] = {}
         self._folds: dict[int, bool] = {}
         self.buffers: dict[int, Buffer] = {}
+        self.tied: dict[int, int] = {}
+        """Result of an operation that writes in place -> the operand that it writes to."""
+        self.overwritten: set[int] = set()
+        """Those operands."""
         self.access_groups: dict[tuple[int, frozenset[tuple[Hashable, int]]], int] = {}
         """(root of a memory access, address without its constant) -> number in order of appearance."""
 
