@@ -206,6 +206,8 @@ _TABLE: dict[str, str] = {
     "func.call": "call",
     "func.call_indirect": "call",
     "llvm.call": "call",
+    "stablehlo.composite": "call",
+    "mhlo.composite": "call",
     "func.return": "yield",
     "affine.yield": "yield",
     "scf.yield": "yield",
@@ -389,6 +391,7 @@ TENSOR_VIEWS = frozenset(
                 "movedim.int", "view_as_real", "view_as_complex",
             )
         ),
+        *("torch.prims.squeeze", "torch.prims.view_of"),
     )
 )  # fmt: skip
 """Operations on tensors whose result is the memory of their first operand seen in another way."""

@@ -253,6 +253,8 @@ def _cleaned(text: str) -> str:
 
 
 _STOPS = frozenset(["attributes", "loc"])
+_REGION_NAMES = frozenset(["cond", "do", "reducer"])
+"""Words after the types that say which region follows."""
 
 
 def _result_types(name: str, tokens: list[_Token], top: list[int]) -> tuple[str, ...]:
@@ -262,13 +264,15 @@ def _result_types(name: str, tokens: list[_Token], top: list[int]) -> tuple[str,
     for k in top:
         token = tokens[k]
         if (token.text == "{" and k > max(colon, arrow) >= 0 and end == len(tokens)) or (
-            token.kind == "word" and token.text in _STOPS and end == len(tokens)
+            token.kind == "word"
+            and end == len(tokens)
+            and (token.text in _STOPS or (token.text in _REGION_NAMES and max(colon, arrow) >= 0))
         ):
             end = k
         elif token.text == ":" and k < end:
             colon = k
-        elif token.kind == "arrow" and k < end:
-            arrow = k
+        elif token.kind == "arrow" and k < end and not (k + 1 < len(tokens) and tokens[k + 1].text == "["):
+            arrow = k  # `[b, f]x[i, o]->[b, f]` is a layout
     if name in INDEX_RESULT:
         return ("index",)
     if name in FUNCTION_VALUE and colon >= 0:

@@ -493,11 +493,17 @@ def softmax(view: FunctionView, source: int, out: int, dim: int, *, log: bool = 
 
 
 def normalized(
-    view: FunctionView, source: int, out: int, dims: Iterable[int], parameters: Sequence[int]
+    view: FunctionView,
+    source: int,
+    out: int,
+    dims: Iterable[int],
+    parameters: Sequence[int],
+    channel: int | None = None,
 ) -> Implied | None:
     """Layer, group or instance norm over `dims`: 6 flops an element, 3 a row, 1 an element and affine parameter.
 
-    Mean (1), variance (3), (x - mean) · rsqrt(variance / n + eps) (2), then scale and shift.
+    Mean (1), variance (3), (x - mean) · rsqrt(variance / n + eps) (2), then scale and shift, whose parameters go with
+    the last dimensions or with `channel`.
     """
     shape = shape_of(view, source)
     if shape is None or not shape:
@@ -530,7 +536,8 @@ def normalized(
     sketch.load(mean, row)
     sketch.load(variance, row)
     for parameter in parameters:
-        sketch.load(parameter, broadcast(loops, shape_of(view, parameter) or ()))
+        at = broadcast(loops, shape_of(view, parameter) or ()) if channel is None else [loops[channel]]
+        sketch.load(parameter, at)
     sketch.store(out, loops)
     nests.append(sketch.done("fadd", "fmul", *("fmul", "fadd")[: len(parameters)], element=element))
     return Implied(tuple(nests), scratch=((rows, element), (rows, element)))

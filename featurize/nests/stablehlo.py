@@ -24,6 +24,7 @@ from .nest import (
     joined,
     known,
     moved,
+    normalized,
     padded,
     property_of,
     reduced,
@@ -358,12 +359,13 @@ def _slice(view: FunctionView, op: Op) -> Implied | None:
     shape = shape_of(view, out)
     if shape is None:
         return None
-    starts, steps = ints_of(view, op, "start_indices"), ints_of(view, op, "strides")
+    rank = len(shape)
+    starts, steps = ints_of(view, op, "start_indices", n=rank), ints_of(view, op, "strides", n=rank)
     if not starts and (span := _SPAN.search(view.text_of(op))):
         parts = [p.split(":") for p in span.group(1).split(",")]
         starts = [int(p[0]) for p in parts]
         steps = [int(p[2]) if len(p) > 2 else 1 for p in parts]
-    starts, steps = starts or [0] * len(shape), steps or [1] * len(shape)
+    starts, steps = starts or [0] * rank, steps or [1] * rank
     sketch = Sketch()
     index = [i.scaled(steps[d]) + constant(starts[d]) for d, i in enumerate(sketch.over(shape))]
     return moved(view, op.operands[0], out, index, sketch)
@@ -546,10 +548,34 @@ def _solver(view: FunctionView, op: Op, source: int, depth: Callable[[int | None
 def _batch_norm(view: FunctionView, op: Op) -> Implied | None:
     """Inference: (x - mean) · (scale · rsqrt(var + eps)) + offset: 3 flops an element and 3 a channel."""
     channel = (ints_of(view, op, "feature_index") or [1])[0]
-    if op.name.endswith("inference") and len(op.operands) == 5:
+    if len(op.operands) == 5:
         source, scale, offset, mean, variance = op.operands
         return normalized_by(view, source, op.results[0], channel, mean, variance, scale, offset)
     return None
+
+
+def _batch_norm_training(view: FunctionView, op: Op) -> Implied | None:
+    """Mean and variance over everything but the channel, then as a layer norm: 8 flops an element."""
+    channel = (ints_of(view, op, "feature_index") or [1])[0]
+    rank = len(shape_of(view, op.operands[0]) or ())
+    return normalized(
+        view, op.operands[0], op.results[0], [d for d in range(rank) if d != channel], op.operands[1:3], channel
+    )
+
+
+def _batch_norm_grad(view: FunctionView, op: Op) -> Implied | None:
+    """Two sums over the batch (1 and 3 flops an element), then 5 flops for each element of the gradient."""
+    channel = (ints_of(view, op, "feature_index") or [1])[0]
+    source, gradient, out = op.operands[0], op.operands[4], op.results[0]
+    shape = shape_of(view, source)
+    if shape is None or not 0 <= channel < len(shape):
+        return None
+    dims = [d for d in range(len(shape)) if d != channel]
+    offset = reduced(view, (gradient,), op.results[2:3], dims, ("fadd",))
+    scale = reduced(view, (source, gradient), op.results[1:2], dims, ("fadd", "fmul", "fadd"))
+    whole = elementwise(view, (source, gradient), out, ("fadd", "fmul", "fadd", "fadd", "fmul"))
+    parts = [p for p in (offset, scale, whole) if p is not None]
+    return Implied(tuple(n for p in parts for n in p.nests)) if len(parts) == 3 else None
 
 
 def normalized_by(
@@ -627,6 +653,8 @@ _RULES: dict[str, Rule] = {
     "cholesky": _cholesky,
     "triangular_solve": _triangular_solve,
     "batch_norm_inference": _batch_norm,
+    "batch_norm_training": _batch_norm_training,
+    "batch_norm_grad": _batch_norm_grad,
     "map": _map,
     **dict.fromkeys(
         ("all_reduce", "all_gather", "all_to_all", "collective_permute", "collective_broadcast", "reduce_scatter"),

@@ -179,10 +179,18 @@ _FINISH = {"mean": ("fdiv",), "logsumexp": ("fmath",), "linalg_vector_norm": ("f
 
 def implied(view: FunctionView, op: Op) -> Implied | None:
     """What a Torch operation stands for; None where it is not understood."""
+    if op.name.startswith(("torch.constant.", "torch.vtensor.literal", "torch.tensor.literal")):
+        return Implied(cls="const")
+    if op.name.startswith("torch.prim."):
+        return None if op.regions else FREE
+    if op.name == "torch.prims.convert_element_type":
+        return elementwise(view, op.operands[:1], op.results[0], ("cast",))
+    if op.name in TENSOR_VIEWS:
+        return FREE
     if not op.name.startswith("torch.aten."):
         return None
     name = op.name[len("torch.aten.") :]
-    if op.name in TENSOR_VIEWS or name in _FREE:
+    if name in _FREE:
         return FREE
     if not op.results:
         return None
