@@ -6,6 +6,7 @@ templates (`arith.addf` ` %, % : f32`), so the analysis here runs once for each 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .dialects import (
@@ -504,7 +505,19 @@ def _from_buffer(
     return None
 
 
+_POINTEE = re.compile(r"!tt\.ptr<(.*?)(?:,\s*\d+)?>")
+
+
+def _loaded(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    """What a `!tt.ptr<f32>`, a block of them or a pointer to a block points to."""
+    types = _types_in(tokens, colon + 1, end) if colon >= 0 else ()
+    return (_POINTEE.sub(r"\1", types[0]),) if types else None
+
+
 _SPECIAL = {
+    "tt.load": _loaded, "tt.addptr": _first_type,
     "arith.cmpi": _compared, "arith.cmpf": _compared, "llvm.icmp": _compared, "llvm.fcmp": _compared,
     "index.cmp": _compared, "math.isnan": _compared, "math.isinf": _compared, "math.isfinite": _compared,
     "math.isnormal": _compared, "complex.eq": _compared, "complex.neq": _compared,
