@@ -44,7 +44,7 @@ _CONTRACTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "batch_vecmat": (("bK", "bKn", "bn"), "bnK"),
     "dot": (("M", "M", ""), "M"),
     "mmt4d": (("mKaC", "nKbC", "mnab"), "mnKabC"),
-    "batch_mmt4d": (("bmKaC", "bnKbC", "bmnab"), "bmnKabC"),
+    "batch_mmt4d": (("pmKaC", "pnKbC", "pmnab"), "pmnKabC"),
 }
 _WINDOWED = re.compile(r"(depthwise_)?conv_(\d)d(?:_([a-z]+)_([a-z]+?))?(_q)?$|pooling_([a-z]+)_(sum|max|min)\w*$")
 _ELEMENTWISE = {
