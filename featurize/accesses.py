@@ -246,6 +246,8 @@ def _to_root(values: Values, memref: int, indices: list[Linear]) -> tuple[int, l
             shape, strides, _ = values.layout(current)
             if len(shape) == len(indices):
                 here = dot(indices, strides)
+                if op.name == "memref.reinterpret_cast":
+                    here = here + constant(values.type_of(current).offset or 0)
                 offset = here if offset is None else offset + here
             indices = []
         current = op.operands[0]
