@@ -60,17 +60,21 @@ def _understood(rule: Rule, view: FunctionView, op: Op) -> Implied | None:
 def enter(view: FunctionView, op: Op, node: Node, stack: list[Any], parent: Loop | None, execs: float) -> None:
     """Add what an operation that is no loop and no branch implies, and put on the stack the regions that run."""
     name = op.name
+    blocks = triton.is_block_function(view)
     if name.startswith("tt."):
         execs *= triton.enter(view, op, node, parent, execs)
     else:
         rule = _rule_of(name)
         found = None
-        if rule is not None and not (rule is tensors.implied_arith and triton.is_block_function(view)):
+        if rule is not None and not (blocks and rule is tensors.implied_arith):
             found = _understood(rule, view, op)
         if found is not None:
             expand(view, op, node, found, stack, parent, execs)
             if found.nests:
                 return
+        elif node.cls in ("const", "call") and not blocks and op.results:
+            if view.type_of(op.results[0]).kind == "tensor":
+                node.lanes = 1  # not an operation on each element
         elif rule is linalg.implied and name != "linalg.generic":
             return  # the body is implied, and not written in every form
     if op.regions:

@@ -22,8 +22,7 @@ def expand(
     """Add what `op` implies after its node; a region that runs in the last nest is put on the walk's stack."""
     if implied.cls:
         node.cls = implied.cls
-    if node.lanes != 1 and (implied.nests or implied.cls):
-        node.lanes = implied.lanes
+    node.lanes = implied.lanes
     in_place: dict[int, int] = {}
     for result, operand in implied.tied:
         kind = view.type_of(operand).kind
