@@ -10,12 +10,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..affine import AffineError
 from ..nodes import Loop, Node
 from ..program import Op
 from . import linalg, stablehlo, tensors, torch, tosa, triton
 from .control import while_bounds
-from .nest import Implied, ImpliedNest, Touch
+from .nest import MISFITS, Implied, ImpliedNest, Touch
 from .walk import expand
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def _understood(rule: Rule, view: FunctionView, op: Op) -> Implied | None:
     """What the rule gives; None where the operation's attributes do not fit its shapes: it then counts as one."""
     try:
         return rule(view, op)
-    except (AffineError, IndexError, ValueError):
+    except MISFITS:
         return None
 
 
@@ -62,7 +61,10 @@ def enter(view: FunctionView, op: Op, node: Node, stack: list[Any], parent: Loop
     name = op.name
     blocks = triton.is_block_function(view)
     if name.startswith("tt."):
-        execs *= triton.enter(view, op, node, parent, execs)
+        try:
+            execs *= triton.enter(view, op, node, parent, execs)
+        except MISFITS:
+            node.lanes = 1
     else:
         rule = _rule_of(name)
         found = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..affine import Linear, constant
 from ..program import Block, Op
-from .nest import ints, property_of
+from .nest import MISFITS, ints, property_of
 
 if TYPE_CHECKING:
     from ..function_view import FunctionView
@@ -63,7 +63,10 @@ def integer(view: FunctionView, value: int) -> int | None:
 
 def while_bounds(view: FunctionView, op: Op) -> list[Bounds]:
     """One dimension: 0 to the number of iterations where a counter, its step and its limit are constants."""
-    n = _loop_count(view, op) if op.name == "torch.prim.Loop" else _while_count(view, op)
+    try:
+        n = _loop_count(view, op) if op.name == "torch.prim.Loop" else _while_count(view, op)
+    except MISFITS:
+        n = None
     return [([], [], 1)] if n is None else [([constant(0)], [constant(n)], 1)]
 
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..affine import AffineError, AffineMap, Linear, constant, variable
+from ..affine import AffineMap, Linear, constant, variable
 from ..op_classes import op_class
 from ..program import Op
 from .nest import (
+    MISFITS,
     Implied,
     ImpliedNest,
     Shape,
@@ -105,7 +106,7 @@ def implied(view: FunctionView, op: Op) -> Implied | None:
         else:
             nest = _nest_of(view, op, short, operands, text)
             found = None if nest is None else Implied((nest,), "")
-    except (AffineError, IndexError, ValueError):
+    except MISFITS:
         return None
     if found is None:
         return None
@@ -142,6 +143,8 @@ def _from_maps(
     if len(maps) != len(operands):
         return None
     n_loops = maps[0].n_dims
+    if any(m.n_dims != n_loops or m.n_symbols for m in maps):
+        return None
     reduced = set(range(n_loops))
     for m in maps[n_ins:]:
         for r in m.results:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ..function_view import FunctionView
 
 Shape = tuple[int | None, ...]
+MISFITS = (ArithmeticError, LookupError, ValueError)
+"""What a rule raises where the attributes of an operation do not fit its shapes."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +261,7 @@ def padded(view: FunctionView, source: int, out: int, low: Sequence[int], step: 
     whole, inside = times(*wide), times(*sketch.extents)
     if whole is None or inside is None or whole > inside:
         fill = Sketch()
-        rest = fill.loop(None if whole is None or inside is None else whole - inside)
+        rest = fill.loop(None if whole is None or inside is None else min(whole - inside, 1 << 62))
         fill.store(out, [*[constant(0)] * (len(wide) - 1), rest])
         nests.append(fill.done(element=element_of(view, out)))
     return Implied(tuple(nests))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -230,3 +231,26 @@ def test_misfitting_attributes_count_as_one_operation() -> None:
     text = one("memref<4x8xf32> memref<8x4xf32>", body)
     found = features_of(text)["f"]
     assert (found["loops.count"], found["ops.total"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '%r = "tosa.tile"(%a) : (tensor<0x4xf32>) -> tensor<8x4xf32>',
+        '%r = "stablehlo.dot_general"(%a) {dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [7]>} : '
+        "(tensor<0x4xf32>) -> tensor<4xf32>",
+        '%r = "stablehlo.convolution"(%a, %a) {dimension_numbers = #stablehlo.conv<[b]x[o]->[f]>} : '
+        "(tensor<0x4xf32>, tensor<0x4xf32>) -> tensor<4xf32>",
+        '%r = "torch.aten.cat"(%a, %a) : (tensor<0x4xf32>, tensor<0x4xf32>) -> tensor<4xf32>',
+        '"tt.dot"() : () -> ()',
+        '%r = "tt.load"() : () -> tensor<4xf32>',
+        '%r = "stablehlo.while"(%a) ({\n^bb0(%x: tensor<0x4xf32>):\n}, {\n^bb0(%x: tensor<0x4xf32>):\n}) : '
+        "(tensor<0x4xf32>) -> tensor<0x4xf32>",
+        'linalg.generic {indexing_maps = [affine_map<(i)[s] -> (i + s)>], iterator_types = ["parallel"]} '
+        "outs(%a : tensor<0x4xf32>) {\n^bb0(%x: f32):\nlinalg.yield %x : f32\n}",
+    ],
+)
+def test_operations_that_do_not_fit_are_counted_and_finite(text: str) -> None:
+    features = features_of(one("tensor<0x4xf32>", text))["f"]
+    assert features["ops.total"] >= 1
+    assert all(math.isfinite(v) for v in features.values())
