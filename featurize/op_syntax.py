@@ -505,7 +505,7 @@ def _from_buffer(
     return None
 
 
-_POINTEE = re.compile(r"!tt\.ptr<(.*?)(?:,\s*\d+)?>")
+_POINTEE = re.compile(r"!tt\.ptr<([^<>,]++(?:<[^<>]*+>)?+)(?:,\s*+\d++)?+>")
 
 
 def _loaded(
