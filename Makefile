@@ -52,7 +52,7 @@ bench-featurize: setup bindings .venv/.with-bench ## compare reading with MLIR's
 
 golden: .venv/.with-dev ## rewrite the golden vectors and docs/features.md; read the difference before committing
 	$(BIN)/python tests/featurize/test_golden.py
-	$(BIN)/python -m irgauge.featurize.describe > docs/features.md.new && mv docs/features.md.new docs/features.md
+	$(BIN)/python -c 'from irgauge.featurize.describe import markdown; print(markdown(), end="")' > docs/features.md.new && mv docs/features.md.new docs/features.md
 
 corpus-check: setup ## compare the reader with mlir-opt over ../shared/corpus, and the features of each form of a program
 	@mkdir -p build

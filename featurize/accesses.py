@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from .affine import AffineError, InlineMap, Linear, Term, constant, dot, make_term, parse_inline
 from .attribute_text import closing, is_generic, mixed_list, property_text, static_list
 from .nodes import Access, Node, product
+from .op_classes import TENSOR_VIEWS
 from .op_syntax import Form
 from .program import Op
 from .values import MEMREF_POSITION, Values
@@ -33,7 +34,7 @@ ACCESSES: dict[str, tuple[bool, int, bool]] = {
     name: (name in _STORES, position, name in _MAPPED) for name, position in MEMREF_POSITION.items()
 }
 """Name -> (is a store, operand position of the memref, subscripts written as an affine map)."""
-_ALIASES = frozenset(
+_ALIASES = TENSOR_VIEWS | frozenset(
     (
         "memref.subview",
         "memref.cast",
@@ -218,7 +219,7 @@ class Buffer:
 
 def _buffer(values: Values, memref: int) -> Buffer:
     defined = values.program.value_defs[memref]
-    alias = isinstance(defined, Op) and defined.name in _ALIASES and bool(defined.operands)
+    alias = isinstance(defined, Op) and (defined.name in _ALIASES or memref in values.tied) and bool(defined.operands)
     shape, strides, _ = values.layout(memref)
     return Buffer(alias, shape, strides, max(1, math.prod(shape)), values.type_of(memref).element_bits or 32)
 
@@ -231,16 +232,22 @@ def _to_root(values: Values, memref: int, indices: list[Linear]) -> tuple[int, l
     for _ in range(64):
         op = defs[current]
         if not isinstance(op, Op) or op.name not in _ALIASES or not op.operands:
-            break
-        if op.name == "memref.subview":
+            written = values.tied.get(current)
+            if written is None:
+                break
+            current = written
+            continue
+        if op.name in ("memref.subview", "tensor.extract_slice"):
             moved = _through_subview(values, op, indices)
             if moved is None:
                 break
             indices = moved
-        elif op.name != "memref.cast":
+        elif op.name not in ("memref.cast", "tensor.cast"):
             shape, strides, _ = values.layout(current)
             if len(shape) == len(indices):
                 here = dot(indices, strides)
+                if op.name == "memref.reinterpret_cast":
+                    here = here + constant(values.type_of(current).offset or 0)
                 offset = here if offset is None else offset + here
             indices = []
         current = op.operands[0]

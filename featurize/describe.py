@@ -30,8 +30,13 @@ LEARNED: tuple[tuple[str, str, str], ...] = (
     ("chain/<a>><b>, chain/<a>><b>><c>", "operations along def-use edges, producer first", "count"),
     (
         "options.<name>, options.<name>/<value>",
-        "an integer or flag attribute; 1 where an enum attribute has that value",
+        "a number or flag attribute, or number i of a list; 1 where an enum attribute or a target has that value",
         "value",
+    ),
+    (
+        "options.args/<name>, options.args/<name>/<value>",
+        "arguments that carry an attribute; those where it is that number",
+        "count",
     ),
 )
 """(form of the name, meaning, unit) of the features whose names come from the programs."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from numbers import Real
@@ -20,6 +19,7 @@ from .ops import ops
 from .options import options
 from .program import Op, Program
 from .reader import read
+from .symbols import FUNCTION_NAMES, symbol_of
 from .tensors import tensors
 from .work import work
 
@@ -38,9 +38,9 @@ def functions_of(program: Program) -> list[tuple[str, Op]]:
     while stack:
         op = stack.pop()
         short = op.name.rpartition(".")[2]
-        if short in ("func", "function", "kernel_func"):
+        if short in FUNCTION_NAMES:
             if any(b.ops for r in op.regions for b in r.blocks):
-                found.append((_symbol(op), op))
+                found.append((symbol_of(op), op))
             continue
         inner = [o for r in op.regions for b in r.blocks for o in b.ops if o.regions]
         stack.extend(reversed(inner))
@@ -50,24 +50,6 @@ def functions_of(program: Program) -> list[tuple[str, Op]]:
         seen[name] += 1
         out.append((name if seen[name] == 1 else f"{name}#{seen[name] - 1}", op))
     return out or [("<module>", program.root)]
-
-
-def _symbol(op: Op) -> str:
-    text = op.text
-    at = text.find("@")
-    if not text.lstrip().startswith("(") and at >= 0:
-        rest = text[at + 1 :]
-        if rest.startswith('"'):
-            return rest[1 : rest.index('"', 1)]
-        end = 0
-        while end < len(rest) and (rest[end].isalnum() or rest[end] in "_$.-"):
-            end += 1
-        return rest[:end]
-    written = _SYMBOL.search(text)
-    return written[1] if written else "<anonymous>"
-
-
-_SYMBOL = re.compile(r'\bsym_name"?+\s*+=\s*+"((?:[^"\\]++|\\.)*+)"')
 
 
 def function_features(program: Program, function: Op, groups: Iterable[str] | None = None) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 Computed once per function. What is counted is independent of how the program was printed: module ops and terminators
 without operands are left out, and so are the bodies of named linalg ops (a custom print leaves both out).
-Implied work is made explicit instead: a linalg op becomes a loop nest with its accesses (`Node.virtual`).
+Implied work is made explicit instead: an op on whole tensors becomes loop nests with accesses (`Node.virtual`).
 
 Conventions
 -----------
@@ -15,22 +15,26 @@ Conventions
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from typing import Any
 
-from .accesses import ACCESSES, access_of, place
-from .affine import Linear, constant, variable
+from .accesses import ACCESSES, access_of
+from .affine import variable
 from .conditions import probability
-from .linalg import implied_nest
 from .loop_bounds import bounds_of
+from .nests import enter, implies, while_bounds
 from .nodes import PROMOTED_ELEMENTS, UNKNOWN_TRIP, Access, Loop, Node, product
-from .op_classes import CLASSES, is_bare_terminator, op_class
+from .op_classes import CLASSES, WHILE_LOOPS, is_bare_terminator, op_class
 from .program import Block, Op, Program
 from .trip_counts import TripCounts
 from .values import Values
 
-_LOOPS = frozenset(("affine.for", "affine.parallel", "scf.for", "scf.parallel", "scf.forall", "scf.while"))
-_BRANCHES = frozenset(("affine.if", "scf.if", "scf.index_switch"))
+_COUNTED = WHILE_LOOPS | {"torch.prim.Loop"}
+_LOOPS = _COUNTED | {"affine.for", "affine.parallel", "scf.for", "scf.parallel", "scf.forall"}
+_BRANCHES = frozenset(
+    ("affine.if", "scf.if", "scf.index_switch", "stablehlo.if", "stablehlo.case", "mhlo.if", "mhlo.case",
+     "tosa.cond_if", "torch.prim.If")
+)  # fmt: skip
 _SYMBOL_TABLES = (".func", "builtin.module")
 _MOST_KINDS = 20_000
 _kinds: dict[tuple[str, str], tuple[str, str, int]] = {}
@@ -96,12 +100,8 @@ class FunctionView(Values):
                 if name in _BRANCHES:
                     self._enter_branch(op, stack, loop, execs)
                     break
-                if name.startswith("linalg."):
-                    if name not in ("linalg.yield", "linalg.index"):
-                        self._enter_linalg(op, node, stack, loop, execs)
-                        break
-                elif op.regions and name not in ("stablehlo.reduce", "mhlo.reduce"):
-                    self._push_regions(op, stack, loop, execs)
+                if op.regions or node.lanes != 1 or implies(name):
+                    enter(self, op, node, stack, loop, execs)
                     break
             else:
                 stack.pop()
@@ -163,12 +163,9 @@ class FunctionView(Values):
         self.block_streams[block_id].append(node)
         if loop is not None:
             loop.nodes.append(node)
-        if spec is not None:
-            if len(op.operands) > spec[1]:
-                node.access = access_of(self, op, node, spec)
-                self.accesses.append(node.access)
-        elif name == "memref.copy" and len(op.operands) == 2:
-            self._copy_nest(op, node, loop, execs)
+        if spec is not None and len(op.operands) > spec[1]:
+            node.access = access_of(self, op, node, spec)
+            self.accesses.append(node.access)
         return node
 
     def _new_loop(self, kind: str, parent: Loop | None, iv: Hashable, node: Node | None) -> Loop:
@@ -193,10 +190,10 @@ class FunctionView(Values):
         name = op.name
         body = op.regions[0].blocks[0] if op.regions and op.regions[0].blocks else None
         args = list(body.args) if body is not None else []
-        dims = bounds_of(self, op, args) or [([], [], 1)]
+        dims = (while_bounds(self, op) if name in _COUNTED else bounds_of(self, op, args)) or [([], [], 1)]
         loop = parent
         for i, (lowers, uppers, step) in enumerate(dims):
-            iv: Hashable = args[i] if i < len(args) and name != "scf.while" else self._new_iv()
+            iv: Hashable = args[i] if i < len(args) and name not in WHILE_LOOPS else self._new_iv()
             loop = self._new_loop(name, loop, iv, node)
             loop.parallel = name in ("affine.parallel", "scf.parallel", "scf.forall")
             loop.step = step
@@ -204,14 +201,14 @@ class FunctionView(Values):
         assert loop is not None
         for level in self.loops[len(self.loops) - len(dims) :]:
             level.first = len(self.nodes)
-        n_ivs = 0 if name == "scf.while" else len(dims)
+        n_ivs = 0 if name in WHILE_LOOPS else len(dims)
         if body is not None and name in ("affine.for", "scf.for"):
             carried = args[n_ivs:]
             last = body.ops[-1] if body.ops else None
             yielded = list(last.operands) if last is not None and last.name.endswith(".yield") else []
             for i, arg in enumerate(carried):
                 loop.carried.append((arg, yielded[i] if len(yielded) == len(carried) else None))
-        elif name == "scf.while" and len(op.regions) == 2 and op.regions[1].blocks:
+        elif name in WHILE_LOOPS and len(op.regions) == 2 and op.regions[1].blocks:
             last = op.regions[1].blocks[0].ops[-1] if op.regions[1].blocks[0].ops else None
             for i, arg in enumerate(args):
                 loop.carried.append((arg, last.operands[i] if last is not None and i < len(last.operands) else None))
@@ -242,110 +239,6 @@ class FunctionView(Values):
             for block in reversed(op.regions[i].blocks):
                 share = shares[i] if i < len(shares) else 0.5
                 stack.append((iter(block.ops), loop, execs * share, self._open_block(), None))
-
-    # ---- implied loop nests -------------------------------------------------------------------------------------
-
-    def _enter_linalg(self, op: Op, node: Node, stack: list[Any], parent: Loop | None, execs: float) -> None:
-        nest = implied_nest(self, op)
-        generic = op.name == "linalg.generic"
-        if nest is None:
-            if generic:
-                self._push_regions(op, stack, parent, execs)
-            return
-        loop = parent
-        inner = execs
-        ivs: list[Linear] = []
-        for extent, iterator in zip(nest.extents, nest.iterators, strict=True):
-            iv = self._new_iv()
-            ivs.append(variable(iv))
-            loop = self._new_loop("linalg", loop, iv, node)
-            loop.parallel = iterator == "parallel"
-            loop.reduction = iterator == "reduction"
-            loop.first = len(self.nodes)
-            self._trip_counts.count(loop, [constant(0)], [] if extent is None else [constant(extent)], inner)
-            inner = loop.execs
-        block = self._open_block()
-        self._virtual_accesses(node, nest.accesses, False, ivs, loop, inner, block)
-        element = self.type_of(nest.accesses[-1][0]).element if nest.accesses else ""
-        if not generic:
-            for cls in nest.compute:
-                self._virtual(loop, inner, block, op_class_for_virtual(cls, element), element)
-            self._virtual_accesses(node, nest.accesses, True, ivs, loop, inner, block)
-            if loop is not None and loop is not parent:
-                self._close(loop)
-            return
-        self._virtual_accesses(node, nest.accesses, True, ivs, loop, inner, block)
-        first = True
-        for region in reversed(op.regions):
-            for body in reversed(region.blocks):
-                stack.append(
-                    (iter(body.ops), loop, inner, self._open_block(), loop if first and loop is not parent else None)
-                )
-                first = False
-        if first and loop is not None and loop is not parent:
-            self._close(loop)
-
-    def _virtual_accesses(
-        self,
-        node: Node,
-        accesses: Sequence[tuple[int, tuple[Linear, ...], bool]],
-        stores: bool,
-        ivs: list[Linear],
-        loop: Loop | None,
-        execs: float,
-        block: int,
-    ) -> None:
-        for operand, results, is_store in accesses:
-            if is_store == stores:
-                self._virtual_access(node, operand, [r.substitute(ivs) for r in results], stores, loop, execs, block)
-
-    def _virtual(self, loop: Loop | None, execs: float, block: int, cls: str, element: str) -> Node:
-        node = Node(len(self.nodes), "", None, loop, execs, block)
-        node.cls = cls
-        node.element = element
-        self.nodes.append(node)
-        if loop is not None:
-            loop.nodes.append(node)
-        return node
-
-    def _virtual_access(
-        self,
-        owner: Node,
-        memref: int,
-        indices: list[Linear],
-        is_store: bool,
-        loop: Loop | None,
-        execs: float,
-        block: int,
-    ) -> None:
-        info = self.type_of(memref)
-        node = self._virtual(loop, execs, block, "store" if is_store else "load", info.element)
-        access = Access(node, memref, is_store, loop, execs)
-        place(self, access, memref, indices)
-        node.access = access
-        self.accesses.append(access)
-
-    def _copy_nest(self, op: Op, node: Node, parent: Loop | None, execs: float) -> None:
-        """`memref.copy` as a loop nest over the source's shape."""
-        info = self.type_of(op.operands[0])
-        if info.shape is None:
-            return
-        loop = parent
-        inner = execs
-        ivs: list[Linear] = []
-        for extent in info.shape:
-            iv = self._new_iv()
-            ivs.append(variable(iv))
-            loop = self._new_loop("linalg", loop, iv, node)
-            loop.parallel = True
-            loop.first = len(self.nodes)
-            self._trip_counts.count(loop, [constant(0)], [] if extent is None else [constant(extent)], inner)
-            inner = loop.execs
-        block = self._open_block()
-        self._virtual_access(node, op.operands[0], ivs, False, loop, inner, block)
-        self._virtual_access(node, op.operands[1], ivs, True, loop, inner, block)
-        if loop is not None and loop is not parent:
-            self._close(loop)
 
     # ---- def-use ------------------------------------------------------------------------------------------------
 
@@ -417,10 +310,3 @@ _WRITES = frozenset(("store", "call", "copy", "sync", "other"))
 
 
 _MOVABLE = frozenset(CLASSES) - _WRITES - {"load", "alloc", "loop", "branch", "yield"}
-
-
-def op_class_for_virtual(cls: str, element: str) -> str:
-    """The class of an implied operation: the integer counterpart where the element type is an integer."""
-    if element[:1] == "i" or element[:2] in ("si", "ui"):
-        return {"fadd": "iadd", "fmul": "imul", "fminmax": "iadd", "fdiv": "idiv", "fma": "imul"}.get(cls, cls)
-    return cls

@@ -7,6 +7,7 @@ import math
 from .function_view import FunctionView
 from .inner_loops import bodies, hot_body, unrolled_sizes
 from .nodes import Loop
+from .op_classes import WHILE_LOOPS
 
 LEVELS = 4
 """Loops described one by one: the hottest innermost loop (hot0) and the loops around it (hot1, hot2, hot3)."""
@@ -44,7 +45,7 @@ FEATURES: dict[str, tuple[str, str]] = {
     "loops.unknown": ("loops whose trip count the text does not tell (taken as 16)", "count"),
     "loops.constant": ("loops with the same trip count each time", "count"),
     "loops.variable": ("loops whose trip count depends on outer loops", "count"),
-    "loops.while": ("scf.while loops", "count"),
+    "loops.while": ("loops with a condition of their own: scf.while and those of graph dialects", "count"),
     "loops.parallel": ("loops marked parallel", "count"),
     "loops.reduction": ("reduction dimensions of linalg ops", "count"),
     "loops.carried": ("loop-carried values", "count"),
@@ -127,7 +128,7 @@ def loops(view: FunctionView) -> dict[str, float]:
             "loops.unknown": float(sum(loop.unknown for loop in nests)),
             "loops.constant": float(sum(loop.constant_trip and not loop.unknown for loop in nests)),
             "loops.variable": float(sum(not loop.constant_trip and not loop.unknown for loop in nests)),
-            "loops.while": float(sum(loop.kind == "scf.while" for loop in nests)),
+            "loops.while": float(sum(loop.kind in WHILE_LOOPS for loop in nests)),
             "loops.parallel": float(sum(loop.parallel for loop in nests)),
             "loops.reduction": float(sum(loop.reduction for loop in nests)),
             "loops.carried": float(sum(len(loop.carried) for loop in nests)),

@@ -206,6 +206,8 @@ _TABLE: dict[str, str] = {
     "func.call": "call",
     "func.call_indirect": "call",
     "llvm.call": "call",
+    "stablehlo.composite": "call",
+    "mhlo.composite": "call",
     "func.return": "yield",
     "affine.yield": "yield",
     "scf.yield": "yield",
@@ -372,6 +374,27 @@ _BY_LAST_PART: dict[str, tuple[str, str]] = {
         ("reduce", "reduce_window", "reduction", "reduce_sum", "reduce_max", "argmax"), ("vreduce", "vreduce")
     ),
 }
+
+WHILE_LOOPS = frozenset(("scf.while", "stablehlo.while", "mhlo.while", "tosa.while_loop"))
+"""Loops with a region that decides and one that runs."""
+
+TENSOR_VIEWS = frozenset(
+    (
+        *("tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "tensor.reshape", "tensor.bitcast"),
+        *("tensor.extract_slice", "stablehlo.reshape", "mhlo.reshape", "tosa.reshape", "tosa.identity"),
+        *(
+            f"torch.aten.{name}"
+            for name in (
+                "view", "_unsafe_view", "reshape", "flatten.using_ints", "unflatten.int", "squeeze", "squeeze.dim",
+                "unsqueeze", "transpose.int", "permute", "t", "expand", "expand_as", "broadcast_to", "slice.Tensor",
+                "select.int", "narrow", "detach", "alias", "view_as", "numpy_T", "diagonal", "unfold", "as_strided",
+                "movedim.int", "view_as_real", "view_as_complex",
+            )
+        ),
+        *("torch.prims.squeeze", "torch.prims.view_of"),
+    )
+)  # fmt: skip
+"""Operations on tensors whose result is the memory of their first operand seen in another way."""
 
 _TERMINATORS = frozenset(
     ("yield", "return", "terminator", "in_parallel", "reduce", "end", "unreachable", "done", "hlt")

@@ -6,6 +6,7 @@ templates (`arith.addf` ` %, % : f32`), so the analysis here runs once for each 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .dialects import (
@@ -253,6 +254,8 @@ def _cleaned(text: str) -> str:
 
 
 _STOPS = frozenset(["attributes", "loc"])
+_REGION_NAMES = frozenset(["cond", "do", "reducer"])
+"""Words after the types that say which region follows."""
 
 
 def _result_types(name: str, tokens: list[_Token], top: list[int]) -> tuple[str, ...]:
@@ -262,13 +265,15 @@ def _result_types(name: str, tokens: list[_Token], top: list[int]) -> tuple[str,
     for k in top:
         token = tokens[k]
         if (token.text == "{" and k > max(colon, arrow) >= 0 and end == len(tokens)) or (
-            token.kind == "word" and token.text in _STOPS and end == len(tokens)
+            token.kind == "word"
+            and end == len(tokens)
+            and (token.text in _STOPS or (token.text in _REGION_NAMES and max(colon, arrow) >= 0))
         ):
             end = k
         elif token.text == ":" and k < end:
             colon = k
-        elif token.kind == "arrow" and k < end:
-            arrow = k
+        elif token.kind == "arrow" and k < end and not (k + 1 < len(tokens) and tokens[k + 1].text == "["):
+            arrow = k  # `[b, f]x[i, o]->[b, f]` is a layout
     if name in INDEX_RESULT:
         return ("index",)
     if name in FUNCTION_VALUE and colon >= 0:
@@ -500,7 +505,19 @@ def _from_buffer(
     return None
 
 
+_POINTEE = re.compile(r"!tt\.ptr<([^<>,]++(?:<[^<>]*+>)?+)(?:,\s*+\d++)?+>")
+
+
+def _loaded(
+    name: str, tokens: list[_Token], top: list[int], colon: int, arrow: int, end: int
+) -> tuple[str, ...] | None:
+    """What a `!tt.ptr<f32>`, a block of them or a pointer to a block points to."""
+    types = _types_in(tokens, colon + 1, end) if colon >= 0 else ()
+    return (_POINTEE.sub(r"\1", types[0]),) if types else None
+
+
 _SPECIAL = {
+    "tt.load": _loaded, "tt.addptr": _first_type,
     "arith.cmpi": _compared, "arith.cmpf": _compared, "llvm.icmp": _compared, "llvm.fcmp": _compared,
     "index.cmp": _compared, "math.isnan": _compared, "math.isinf": _compared, "math.isfinite": _compared,
     "math.isnormal": _compared, "complex.eq": _compared, "complex.neq": _compared,

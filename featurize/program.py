@@ -6,7 +6,7 @@ Values are plain integers: index into `Program.value_types` and `Program.value_d
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .aliases import Aliases
 
@@ -69,7 +69,7 @@ class Op:
 class Program:
     """One module, read exactly."""
 
-    __slots__ = ("aliases", "path", "root", "text", "value_defs", "value_types")
+    __slots__ = ("aliases", "memo", "path", "root", "text", "value_defs", "value_types")
 
     def __init__(self, text: str, path: str) -> None:
         self.text = text
@@ -82,6 +82,8 @@ class Program:
         """What defines each value: an operation (result) or a block (argument)."""
         self.aliases = Aliases(len(text))
         """`#name` and `!name` -> text, aliases in it expanded."""
+        self.memo: dict[str, Any] = {}
+        """What analyses of several functions share, by name."""
 
     def walk(self) -> Iterator[Op]:
         """Every operation, the root first, each before the ones inside it, in text order. Iterative."""

@@ -6,6 +6,7 @@ import math
 
 from .function_view import FunctionView
 from .nodes import UNKNOWN_TRIP
+from .op_classes import TENSOR_VIEWS
 from .types import TypeInfo
 
 _ELEMENTS = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "i1", "index", "other")
@@ -19,7 +20,10 @@ FEATURES: dict[str, tuple[str, str]] = {
     "tensors.bytes_in_min_log": ("log1p of the smallest shaped argument's bytes", "log bytes"),
     "tensors.bytes_out": ("bytes of all results of the function", "bytes"),
     "tensors.bytes_out_log": ("log1p of tensors.bytes_out", "log bytes"),
-    "tensors.bytes_inside": ("bytes of all memrefs and tensors made inside the function", "bytes"),
+    "tensors.bytes_inside": (
+        "bytes of all memrefs and tensors made inside, views and results written in place apart",
+        "bytes",
+    ),
     "tensors.bytes_inside_log": ("log1p of tensors.bytes_inside", "log bytes"),
     "tensors.elements_max": ("elements of the largest memref or tensor", "count"),
     "tensors.elements_max_log": ("log1p of tensors.elements_max", "log count"),
@@ -50,7 +54,10 @@ def tensors(view: FunctionView) -> dict[str, float]:
     for node in view.nodes:
         for v in node.results:
             t = view.type_of(v)
-            if t.kind == "tensor" or (t.kind == "memref" and (node.cls == "alloc" or not _is_view(node.name))):
+            new = node.name not in TENSOR_VIEWS and v not in view.tied
+            if (t.kind == "tensor" and new) or (
+                t.kind == "memref" and (node.cls == "alloc" or not _is_view(node.name))
+            ):
                 inside.append(t)
                 if node.cls == "alloc":
                     out["tensors.allocs"] += 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .affine import LARGEST, AffineError, AffineMap, Linear, constant, integer, make_term, parse_map, variable
 from .attribute_text import is_generic, property_text, strip_comments
+from .index_bases import delinearized, linearized
 from .nodes import UNKNOWN_TRIP, Loop
 from .program import Op, Program
 from .types import TypeInfo, parse_type
@@ -76,6 +77,8 @@ _FOLDABLE = {
     "affine.apply",
     "affine.min",
     "affine.max",
+    "affine.delinearize_index",
+    "affine.linearize_index",
     "arith.index_cast",
     "arith.index_castui",
     "arith.extsi",
@@ -108,6 +111,10 @@ class Values:
         self._types: dict[int, TypeInfo] = {}
         self._folds: dict[int, bool] = {}
         self.buffers: dict[int, Buffer] = {}
+        self.tied: dict[int, int] = {}
+        """Result of an operation that writes in place -> the operand that it writes to."""
+        self.overwritten: set[int] = set()
+        """Those operands."""
         self.access_groups: dict[tuple[int, frozenset[tuple[Hashable, int]]], int] = {}
         """(root of a memory access, address without its constant) -> number in order of appearance."""
 
@@ -190,6 +197,10 @@ class Values:
             if name in ("affine.apply", "affine.min", "affine.max"):
                 results = self._apply(self.text_of(op), args)
                 return results[0] if name == "affine.apply" else make_term(name[7:], results)
+            if name == "affine.delinearize_index":
+                return delinearized(self.text_of(op), args[0], list(op.results).index(value), len(op.results))
+            if name == "affine.linearize_index":
+                return linearized(self.text_of(op), args)
             if name.endswith(("index_cast", "index_castui", "casts", "castu", "extsi", "extui", "trunci")):
                 return args[0]
             last = name.rpartition(".")[2]

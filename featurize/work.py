@@ -1,9 +1,13 @@
-"""Feature group `work`: how often each kind of operation runs in one call, what moves, and what that should cost."""
+"""Feature group `work`: how often each kind of operation runs in one call, what moves, and what that should cost.
+
+The functions that it calls are counted with it (see `calls`).
+"""
 
 from __future__ import annotations
 
 import math
 
+from .calls import Totals, with_calls
 from .function_view import FunctionView
 from .inner_loops import bodies
 from .op_classes import CLASSES, FLOAT_CLASSES, INT_CLASSES, THROUGHPUT
@@ -67,6 +71,7 @@ FEATURES: dict[str, tuple[str, str]] = {
     "work.latency_bound_share": ("share of the estimated cycles in loops bound by a carried dependence", "share"),
     "work.f64_share": ("share of the floating-point element operations on 64-bit elements", "share"),
     "work.chain_cycles_log": ("log1p of cycles if each innermost iteration waited for its longest chain", "log cycles"),
+    "work.calls_unknown": ("calls executed whose callee the program does not hold: they count as a call only", "count"),
     **{
         f"work.share/{c}": (f"share of the executions of class {c}", "share")
         for c in CLASSES
@@ -75,9 +80,8 @@ FEATURES: dict[str, tuple[str, str]] = {
 }
 
 
-def work(view: FunctionView) -> dict[str, float]:
-    """All features of `FEATURES`."""
-    out = dict.fromkeys(FEATURES, 0.0)
+def own_work(view: FunctionView) -> Totals:
+    """What one call of the function does itself, by name; `class/<c>` are executions of a class."""
     by_class = dict.fromkeys(CLASSES, 0.0)
     flops = float_ops = narrow = wide = ints = index = divs = math_calls = 0.0
     for node in view.nodes:
@@ -136,8 +140,7 @@ def work(view: FunctionView) -> dict[str, float]:
     for node in view.nodes:
         if node.lanes > 1 and node.cls in FLOAT_CLASSES:
             vector_flops += node.execs * node.lanes
-    total_bytes = load_bytes + store_bytes
-    values = {
+    return {
         "executions": executions,
         "flops": flops,
         "float_ops": float_ops,
@@ -149,30 +152,45 @@ def work(view: FunctionView) -> dict[str, float]:
         "stores": stores,
         "load_bytes": load_bytes,
         "store_bytes": store_bytes,
-        "bytes": total_bytes,
+        "bytes": load_bytes + store_bytes,
         "divs": divs,
         "math_calls": math_calls,
         "loop_iterations": sum(loop.execs for loop in view.loops),
         "instructions": instructions,
         "cycles": cycles,
+        "inner_ops": inner_ops,
+        "bound": bound,
+        "chain": chain,
+        "vector_flops": vector_flops,
+        "footprint": sum(extents_bytes(view).values()),
+        "unknown_trip": float(any(loop.unknown for loop in view.loops)),
+        "calls_unknown": 0.0,
+        **{f"class/{c}": v for c, v in by_class.items()},
     }
-    for name, value in values.items():
-        out[f"work.{name}"] = value
-        out[f"work.{name}_log"] = math.log1p(value)
-    out["work.intensity"] = flops / total_bytes if total_bytes else 0.0
-    footprint = sum(extents_bytes(view).values())
-    out["work.intensity_footprint"] = min(flops / footprint, 1e6) if footprint else 0.0
-    out["work.unknown_trip"] = float(any(loop.unknown for loop in view.loops))
+
+
+def work(view: FunctionView) -> dict[str, float]:
+    """All features of `FEATURES`."""
+    out = dict.fromkeys(FEATURES, 0.0)
+    total = with_calls(view, own_work(view), own_work)
+    for name in _COUNTED:
+        out[f"work.{name}"] = total[name]
+        out[f"work.{name}_log"] = math.log1p(total[name])
+    flops, float_ops, executions, cycles = (total[k] for k in ("flops", "float_ops", "executions", "cycles"))
+    out["work.intensity"] = flops / total["bytes"] if total["bytes"] else 0.0
+    out["work.intensity_footprint"] = min(flops / total["footprint"], 1e6) if total["footprint"] else 0.0
+    out["work.unknown_trip"] = total["unknown_trip"]
     out["work.cycles_per_op"] = cycles / executions if executions else 0.0
-    out["work.innermost_share"] = min(1.0, inner_ops / executions) if executions else 0.0
-    out["work.vectorizable_share"] = min(1.0, vector_flops / float_ops) if float_ops else 0.0
-    out["work.latency_bound_share"] = bound / cycles if cycles else 0.0
-    out["work.f64_share"] = wide / float_ops if float_ops else 0.0
-    out["work.chain_cycles_log"] = math.log1p(chain)
+    out["work.innermost_share"] = min(1.0, total["inner_ops"] / executions) if executions else 0.0
+    out["work.vectorizable_share"] = min(1.0, total["vector_flops"] / float_ops) if float_ops else 0.0
+    out["work.latency_bound_share"] = total["bound"] / cycles if cycles else 0.0
+    out["work.f64_share"] = total["float_ops_f64"] / float_ops if float_ops else 0.0
+    out["work.chain_cycles_log"] = math.log1p(total["chain"])
+    out["work.calls_unknown"] = total["calls_unknown"]
     if executions:
         for c in CLASSES:
             if c not in ("const", "yield"):
-                out[f"work.share/{c}"] = by_class[c] / executions
+                out[f"work.share/{c}"] = total[f"class/{c}"] / executions
     return out
 
 

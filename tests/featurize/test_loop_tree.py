@@ -141,12 +141,21 @@ def test_vectors_and_strides_with_mod() -> None:
 
 def test_graphs_without_loops_name_their_operations() -> None:
     text = """func.func @f(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {
-        %0 = "stablehlo.add"(%a, %a) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+        %0 = "vendor.add"(%a, %a) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
         %1 = "vendor.thing"(%0) : (tensor<4x4xf32>) -> tensor<4x4xf32>
         return %1 : tensor<4x4xf32> }"""
     drawn = _draw(text)
     assert "flop" in drawn
-    assert drawn.endswith("1 stablehlo.add, 1 vendor.thing")
+    assert drawn.endswith("1 vendor.add, 1 vendor.thing")
+
+
+def test_operations_on_tensors_are_drawn_as_the_loops_they_imply() -> None:
+    text = """func.func @f(%a: tensor<4x5xf32>) -> tensor<4x5xf32> {
+        %0 = "stablehlo.add"(%a, %a) : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+        return %0 : tensor<4x5xf32> }"""
+    drawn = _draw(text)
+    assert "stablehlo.add d0: 4 iterations, parallel" in drawn
+    assert "1 flop, 2 loads, 1 store" in drawn
 
 
 def test_branches_that_make_loops_are_counted() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from irgauge.featurize import features_of
 from irgauge.featurize.function_view import FunctionView
 from irgauge.featurize.tensors import tensors
 
@@ -34,3 +35,14 @@ def test_unranked_is_counted_not_guessed(view: Callable[[str], FunctionView]) ->
     found = tensors(view("func.func @f(%a: memref<*xf32>) { return }"))
     assert found["tensors.unranked"] == 1
     assert found["tensors.rank_max"] == 0
+
+
+def test_views_and_results_in_place_are_no_buffers_of_their_own() -> None:
+    found = features_of("""func.func @f(%x: tensor<4x8xf32>, %c: f32) {
+  %v = tensor.collapse_shape %x [[0, 1]] : tensor<4x8xf32> into tensor<32xf32>
+  %e = tensor.empty() : tensor<32xf32>
+  %z = linalg.fill ins(%c : f32) outs(%e : tensor<32xf32>) -> tensor<32xf32>
+  %r = linalg.exp ins(%v : tensor<32xf32>) outs(%z : tensor<32xf32>) -> tensor<32xf32>
+  return }""")["f"]
+    assert found["tensors.bytes_inside"] == 128
+    assert found["ops.vector"] == 0

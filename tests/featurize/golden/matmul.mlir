@@ -3,6 +3,17 @@
 // flops 2 × 120 = 240; loads 360, stores 120, 4 bytes each: 1920 bytes; 240 / 1920 = 0.125.
 // In %k: A moves 1 element (unit), B a row of 5 elements = 20 bytes (small), C not at all (twice).
 // Footprint: A 4×6, B 6×5, C 4×5 elements = 74 × 4 = 296 bytes.
+//= work.flops = 2 * 4 * 5 * 6
+//= work.loads = 3 * 4 * 5 * 6
+//= work.stores = 4 * 5 * 6
+//= work.bytes = 4 * (360 + 120)
+//= work.executions = 1 + 4 + 20 + 6 * 120
+//= work.intensity = 240 / 1920
+//= access.footprint_bytes = 4 * (4 * 6 + 6 * 5 + 4 * 5)
+//= loops.volume_max = 4 * 5 * 6
+//= access.small = 1
+//= access.unit = 1
+//= access.stride0 = 2
 func.func @kernel(%A: memref<4x6xf32>, %B: memref<6x5xf32>, %C: memref<4x5xf32>) {
   affine.for %i = 0 to 4 {
     affine.for %j = 0 to 5 {
