@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _GENERIC = re.compile(r"\s*\([^()]*\)\s*(?:<\{|[({:\[])")
-_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|->|>=|<=|==|[<>\[\](){},]')
+_STRUCTURE = re.compile(r'"(?:[^"\\]++|\\[\s\S])*+"?+|->|>=|<=|==|[<>\[\](){},]')
 _INT = re.compile(r"-?\d+")
 _DYNAMIC = -(2**63)
 

@@ -1549,7 +1549,7 @@ class _Reader:
                 types[value] = expanded
 
 
-_strings = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.ASCII).sub
+_strings = re.compile(r'"(?:[^"\\]++|\\[\s\S])*+"?+', re.ASCII).sub
 _locations = re.compile(r"(?<![\[({=,:]) loc\((?:[^()\"]++|\([^()\"]*+\))*+\)", re.ASCII).sub
 
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from .affine import LARGEST, AffineError, AffineMap, Linear, constant, integer, make_term, parse_map, variable
-from .attribute_text import is_generic, property_text, strip_comments
+from .attribute_text import closing, is_generic, property_text, strip_comments
 from .index_bases import delinearized, linearized
 from .nodes import UNKNOWN_TRIP, Loop
 from .program import Op, Program
@@ -29,7 +29,7 @@ _TYPELESS_RESULT = {
 ATTR_REF = r"(?:affine_(?:map|set)<.*?\)\s*>(?!=)|#[\w$.-]+)"
 APPLIED = re.compile(rf"\s*({ATTR_REF})", re.S)
 """A map or set at the start of an operation's text."""
-_CONSTANT_INT = re.compile(r"(?:\{[^}]*\}\s*)?(?:\(\)\s*<\{.*?value\s*=\s*)?(-?\d+|true|false)\s*(?::|$|\}|,|\()", re.S)
+_INTEGER = re.compile(r"\s*+(-?\d++|true|false)\s*+(?::|\Z)")
 _FOLD_TERM = {
     "minsi": "min",
     "minui": "min",
@@ -189,7 +189,7 @@ class Values:
         args = [self._linear.get(v) or variable(v) for v in op.operands]
         try:
             if name in ("arith.constant", "index.constant"):
-                match = _CONSTANT_INT.search(self.text_of(op).lstrip())
+                match = _INTEGER.match(_constant_value(self.text_of(op)))
                 if match is None:
                     return variable(value)
                 text = match.group(1)
@@ -251,3 +251,11 @@ class Values:
         if info.strides is not None and len(info.strides) == len(shape):
             strides = tuple(row_major[i] if s is None else s for i, s in enumerate(info.strides))
         return shape, strides, None not in info.shape
+
+
+def _constant_value(text: str) -> str:
+    """The value of a constant's text, in either syntax: ` {a = 1} 7 : index` -> " 7 : index"."""
+    if is_generic(text):
+        return property_text(text, "value")
+    text = text.lstrip()
+    return text[closing(text, 0) + 1 :] if text.startswith("{") else text
