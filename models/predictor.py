@@ -169,8 +169,8 @@ class CostModel:
             by_name = _features(candidate, f"<candidate {position}>")
             name = _only(list(by_name), function, f"candidate {position}")
             x, unseen = self._vector(track, by_name[name])
-            outcome = track.predict_row(x)[index]
-            rows.append((sign * float(outcome.ranked[0]), position, self._estimate(track, index, x, outcome, unseen)))
+            ranked = track.values_of_row(x)[3][index]
+            rows.append((sign * ranked, position, self._estimates(track, [index], x, unseen)[0]))
         return [Ranked(position, estimate) for _, position, estimate in sorted(rows, key=lambda row: row[:2])]
 
     def explain(
@@ -222,6 +222,8 @@ class CostModel:
         unseen = []
         n_unseen = 0.0
         for name, value in features.items():
+            if not value:  # most features of most programs
+                continue
             index = where.get(name)
             if index is not None:
                 wide[index] = value
@@ -242,8 +244,7 @@ class CostModel:
         self, track: TrackModel, function: str, features: Mapping[str, float], wanted: Sequence[int]
     ) -> Prediction:
         x, unseen = self._vector(track, features)
-        outcomes = track.predict_row(x)
-        estimates = tuple(self._estimate(track, index, x, outcomes[index], unseen) for index in wanted)
+        estimates = self._estimates(track, wanted, x, unseen)
         warnings = []
         if unseen:
             warnings.append(f"ops never seen in training: {_list(unseen)}")
@@ -252,20 +253,30 @@ class CostModel:
             warnings.append(f"features outside their range in training: {_list(beyond)}")
         return Prediction(function, track.track, tuple(warnings), estimates)
 
-    def _estimate(self, track: TrackModel, index: int, x: Float32, outcome: Any, unseen: Sequence[str]) -> Estimate:
-        target = track.targets[index]
-        strange = np.flatnonzero(track.strange(x) & track.used[index])
-        outside = (*unseen, *(track.names[i] for i in strange))
-        return Estimate(
-            target.device,
-            target.name,
-            float(outcome.value[0]),
-            float(outcome.low[0]),
-            float(outcome.high[0]),
-            target.unit,
-            "outside" if outside else "ok",
-            outside,
-        )
+    def _estimates(
+        self, track: TrackModel, wanted: Sequence[int], x: Float32, unseen: Sequence[str]
+    ) -> tuple[Estimate, ...]:
+        value, low, high, _ = track.values_of_row(x)
+        strange = np.flatnonzero(track.strange(x))
+        used = track.used[:, strange]
+        names = [track.names[i] for i in strange]
+        estimates = []
+        for index in wanted:
+            target = track.targets[index]
+            outside = (*unseen, *(name for name, reads in zip(names, used[index].tolist(), strict=True) if reads))
+            estimates.append(
+                Estimate(
+                    target.device,
+                    target.name,
+                    value[index],
+                    low[index],
+                    high[index],
+                    target.unit,
+                    "outside" if outside else "ok",
+                    outside,
+                )
+            )
+        return tuple(estimates)
 
 
 def _features(source: Any, path: str) -> Mapping[str, Mapping[str, float]]:
