@@ -49,7 +49,7 @@ class Walk:
         self.forest = forest
         self.n_parts = len(forests)
         self.part_of_tree = np.repeat(np.arange(self.n_parts), [f.n_trees for f in forests])
-        depths = np.maximum.reduceat(_levels(forest), forest.roots) if forest.n_trees else np.zeros(0, np.int64)
+        depths = np.maximum.reduceat(node_levels(forest), forest.roots) if forest.n_trees else np.zeros(0, np.int64)
         self.order = np.argsort(-depths, kind="stable")
         self.roots = forest.roots[self.order].astype(np.intp)
         # Deepest trees first: those that have ended drop out of the walk.
@@ -171,7 +171,7 @@ class _Folds:
         self.threshold = forest.threshold[inner][first][:, None]
         self.runs = np.append(np.searchsorted(distinct >> 32, self.columns), len(distinct)).tolist()
 
-        level = _levels(forest)
+        level = node_levels(forest)
         height = np.zeros(n, np.int64)
         for depth in range(int(level.max(initial=0)) - 1, -1, -1):
             parents = inner[level[inner] == depth]
@@ -236,7 +236,7 @@ class _Folds:
         return out
 
 
-def _levels(forest: Forest) -> NDArray[np.int64]:
+def node_levels(forest: Forest) -> NDArray[np.int64]:
     """Comparisons between each node and its root: shape (n_nodes,)."""
     level = np.zeros(forest.n_nodes, np.int64)
     inner = np.flatnonzero(forest.left != np.arange(forest.n_nodes))
