@@ -5,8 +5,8 @@
 Each engine gets the stored trees of the kernel track (all targets, gates included) in its own form and returns the sum
 of each part. Single rows are timed twice: in turns, one call of each engine after the other, so that every call finds
 the caches full of something else, as in a compiler, and a busy machine is equally unfair to all ("cold"); and many
-calls of one engine in a row ("warm"). The least and the median are printed. The error is the largest difference from `Forest.predict`
-over the largest absolute sum of the part. docs/engines.md has the result and the decision.
+calls of one engine in a row ("warm"). The least and the median are printed. The error is the largest difference from
+`Forest.predict` over the largest absolute sum of the part. docs/engines.md has the result and the decision.
 """
 
 from __future__ import annotations

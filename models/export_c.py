@@ -319,9 +319,9 @@ typedef struct {
 static const target_model targets[] = {
 @TARGETS@};
 
-static double clip(double v, double low, double high) { return v < low ? low : v > high ? high : v; }
-static double positive(float v) { return v < 0 ? 0 : (double)v; }
-static double smaller(double a, double b) { return b < a ? b : a; }
+static inline double clip(double v, double low, double high) { return v < low ? low : v > high ? high : v; }
+static inline double positive(float v) { return v < 0 ? 0 : (double)v; }
+static inline double smaller(double a, double b) { return b < a ? b : a; }
 
 static void add_trees(const float *x, double *sum) {
   int group = 0, missing = 0;
