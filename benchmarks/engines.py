@@ -5,7 +5,7 @@
 Each engine gets the stored trees of the kernel track (all targets, gates included) in its own form and returns the sum
 of each part. Single rows are timed twice: in turns, one call of each engine after the other, so that every call finds
 the caches full of something else, as in a compiler, and a busy machine is equally unfair to all ("cold"); and many
-calls of one engine in a row ("warm"). The least and the median are printed. The error is the largest difference from
+calls of one engine in a row ("warm"); in processor time, least and median. The error is the largest difference from
 `Forest.predict` over the largest absolute sum of the part. docs/engines.md has the result and the decision.
 """
 
@@ -15,17 +15,18 @@ import argparse
 import ctypes
 import importlib.metadata
 import json
-import os
 import platform
 import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import irgauge
 from irgauge.data.build import machine_name
@@ -36,6 +37,7 @@ from irgauge.models.target_model import Part
 from irgauge.models.track_model import TrackModel
 from irgauge.models.trees import Forest
 
+Array = NDArray[Any]
 SCRATCH = Path(tempfile.mkdtemp(prefix="irgauge-engines-"))
 
 
@@ -51,10 +53,10 @@ class NumpyEngine:
     def __init__(self, track: TrackModel) -> None:
         self.walk = track._row.walk
 
-    def row(self, x: np.ndarray) -> np.ndarray:
+    def row(self, x: Array) -> Array:
         return self.walk.sums(x)
 
-    def batch(self, X: np.ndarray) -> np.ndarray:
+    def batch(self, X: Array) -> Array:
         return self.walk.sums_of_rows(X)
 
 
@@ -67,7 +69,7 @@ class NumpyBefore:
         self.forest = track._row.walk.forest
         self.part_of_tree, self.n_parts = track._row.walk.part_of_tree, track._row.walk.n_parts
 
-    def row(self, x: np.ndarray) -> np.ndarray:
+    def row(self, x: Array) -> Array:
         ends = self.forest.leaves(x[None, :])[:, 0]
         return np.bincount(self.part_of_tree, self.forest.value[ends], self.n_parts)
 
@@ -88,14 +90,14 @@ class ExportedC:
         self.at = self.out.ctypes.data_as(ctypes.c_void_p)
         self.track = track
 
-    def row(self, x: np.ndarray) -> np.ndarray:
+    def row(self, x: Array) -> Array:
         self.call(ctypes.c_void_p(x.ctypes.data), self.at)
         return self.out[:, 0]
 
-    def batch(self, X: np.ndarray) -> np.ndarray:
+    def batch(self, X: Array) -> Array:
         return np.array([self.row(x).copy() for x in X])
 
-    def expected(self, X: np.ndarray) -> np.ndarray:
+    def expected(self, X: Array) -> Array:
         return np.array([self.track.values_of_row(x)[0] for x in X])
 
 
@@ -168,11 +170,11 @@ class OnnxRuntime:
         self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         (self.input,) = (i.name for i in self.session.get_inputs())
 
-    def row(self, x: np.ndarray) -> np.ndarray:
-        return self.session.run(self.names, {self.input: x[None, :]})[0][0]
+    def row(self, x: Array) -> Array:
+        return np.asarray(self.session.run(self.names, {self.input: x[None, :]})[0][0])
 
-    def batch(self, X: np.ndarray) -> np.ndarray:
-        return self.session.run(self.names, {self.input: X})[0]
+    def batch(self, X: Array) -> Array:
+        return np.asarray(self.session.run(self.names, {self.input: X})[0])
 
 
 class OnnxExport(OnnxRuntime):
@@ -185,14 +187,15 @@ class OnnxExport(OnnxRuntime):
         self.names = ["value"]
         self.track = track
 
-    def expected(self, X: np.ndarray) -> np.ndarray:
+    def expected(self, X: Array) -> Array:
         return np.array([self.track.values_of_row(x)[0] for x in X])
 
 
 class Treelite:
     """One Treelite model with all parts as targets, evaluated by its reference engine (GTIL)."""
 
-    name, packages = "Treelite GTIL", ("treelite",)
+    name = "Treelite GTIL"
+    packages: tuple[str, ...] = ("treelite",)
 
     def __init__(self, track: TrackModel) -> None:
         self.model = self.build(track)
@@ -200,6 +203,8 @@ class Treelite:
 
     def build(self, track: TrackModel) -> Any:
         from treelite.model_builder import Metadata, ModelBuilder, PostProcessorFunc, TreeAnnotation
+
+        builder: Any  # it is not annotated
 
         parts = parts_of(track)
         targets = np.repeat(np.arange(len(parts)), [p.forest.n_trees for p in parts])
@@ -240,10 +245,10 @@ class Treelite:
                 builder.end_tree()
         return builder.commit()
 
-    def row(self, x: np.ndarray) -> np.ndarray:
-        return self.batch(x[None, :])[0]
+    def row(self, x: Array) -> Array:
+        return np.asarray(self.batch(x[None, :])[0])
 
-    def batch(self, X: np.ndarray) -> np.ndarray:
+    def batch(self, X: Array) -> Array:
         import treelite
 
         found = treelite.gtil.predict(self.model, X.astype(np.float64), nthread=1)
@@ -264,7 +269,7 @@ class TreeliteCompiled(Treelite):
         self.predictor = tl2cgen.Predictor(library, nthread=1)
         self.matrix = tl2cgen.DMatrix
 
-    def batch(self, X: np.ndarray) -> np.ndarray:
+    def batch(self, X: Array) -> Array:
         found = self.predictor.predict(self.matrix(X, dtype="float64"))
         return np.asarray(found).reshape(len(X), self.n_parts)
 
@@ -319,11 +324,11 @@ class LightGBM:
         self.boosters = [lightgbm.Booster(model_str=text) for text in texts]
         self.base = np.array([part.base for part in parts_of(track)])
 
-    def row(self, x: np.ndarray) -> np.ndarray:
-        return self.batch(x[None, :])[0]
+    def row(self, x: Array) -> Array:
+        return np.asarray(self.batch(x[None, :])[0])
 
-    def batch(self, X: np.ndarray) -> np.ndarray:
-        return self.base + np.array([b.predict(X, num_threads=1) for b in self.boosters]).T
+    def batch(self, X: Array) -> Array:
+        return np.asarray(self.base + np.array([b.predict(X, num_threads=1) for b in self.boosters]).T)
 
 
 class Lleaves:
@@ -342,12 +347,12 @@ class Lleaves:
             self.models[-1].compile()
         self.base = np.array([part.base for part in parts_of(track)])
 
-    def row(self, x: np.ndarray) -> np.ndarray:
-        return self.batch(x[None, :])[0]
+    def row(self, x: Array) -> Array:
+        return np.asarray(self.batch(x[None, :])[0])
 
-    def batch(self, X: np.ndarray) -> np.ndarray:
+    def batch(self, X: Array) -> Array:
         wide = X.astype(np.float64)
-        return self.base + np.array([m.predict(wide, n_jobs=1) for m in self.models]).T
+        return np.asarray(self.base + np.array([m.predict(wide, n_jobs=1) for m in self.models]).T)
 
 
 class XGBoost:
@@ -427,11 +432,11 @@ class XGBoost:
             },
         }
 
-    def row(self, x: np.ndarray) -> np.ndarray:
-        return self.batch(x[None, :])[0]
+    def row(self, x: Array) -> Array:
+        return np.asarray(self.batch(x[None, :])[0])
 
-    def batch(self, X: np.ndarray) -> np.ndarray:
-        return self.base + np.array([b.inplace_predict(X) for b in self.boosters]).T
+    def batch(self, X: Array) -> Array:
+        return np.asarray(self.base + np.array([b.inplace_predict(X) for b in self.boosters]).T)
 
 
 ENGINES: Sequence[Any] = (
@@ -450,11 +455,12 @@ ENGINES: Sequence[Any] = (
 
 def install_mb(packages: Sequence[str]) -> float:
     """Size of the packages' installed files."""
-    files = [(importlib.metadata.distribution(p), f) for p in packages for f in importlib.metadata.files(p) or ()]
-    return sum(os.path.getsize(d.locate_file(f)) for d, f in files if os.path.exists(d.locate_file(f))) / 1e6
+    found = [(importlib.metadata.distribution(p), f) for p in packages for f in importlib.metadata.files(p) or ()]
+    paths = [Path(str(distribution.locate_file(file))) for distribution, file in found]
+    return sum(path.stat().st_size for path in paths if path.exists()) / 1e6
 
 
-def rows_of(model: irgauge.CostModel, n: int) -> np.ndarray:
+def rows_of(model: irgauge.CostModel, n: int) -> Array:
     """Feature rows of the PolyBench kernels, then the same with features scaled up and down: shape (n, n_features)."""
     from irgauge.featurize.featurizer import main_features
 
@@ -467,9 +473,10 @@ def rows_of(model: irgauge.CostModel, n: int) -> np.ndarray:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    """Processor time of this thread, which is all that these engines use: machines are shared."""
+    start = time.thread_time_ns()
     work()
-    return time.perf_counter() - start
+    return (time.thread_time_ns() - start) / 1e9
 
 
 def main() -> None:
@@ -500,9 +507,9 @@ def main() -> None:
     for turn in range(arguments.turns):
         x = X[turn % len(X)]
         for engine, spent in zip(engines, times, strict=True):
-            spent.append(1e6 * seconds(lambda e=engine, x=x: e.row(x)))
-    columns = ("engine", "cold row, least µs", "median µs", "warm row, least µs", "median µs", "batch, rows/s")
-    columns += ("largest error", "prepare s", "installed MB")
+            spent.append(1e6 * seconds(partial(engine.row, x)))
+    columns = ["engine", "cold row, least µs", "median µs", "warm row, least µs", "median µs", "batch, rows/s"]
+    columns += ["largest error", "prepare s", "installed MB"]
     print(f"| {' | '.join(columns)} |")
     print("|---" * len(columns) + "|")
     for engine, spent, prepare in zip(engines, times, prepared, strict=True):
@@ -510,17 +517,17 @@ def main() -> None:
         should = engine.expected(X[:200]) if hasattr(engine, "expected") else exact
         if isinstance(engine, (NumpyEngine, NumpyBefore)):  # their sums leave the base out
             got = got + np.array([p.base for p in parts_of(track)])
-        error = float((np.abs(got - should) / np.maximum(np.abs(should).max(axis=0), 1e-300)).max())
+        largest = float((np.abs(got - should) / np.maximum(np.abs(should).max(axis=0), 1e-300)).max())
         speed = "-"
         if engine.batch is not None:
             engine.batch(X[:500])
-            speed = f"{len(X) / min(seconds(lambda e=engine: e.batch(X)) for _ in range(2)):,.0f}"
+            speed = f"{len(X) / min(seconds(partial(engine.batch, X)) for _ in range(2)):,.0f}"
         versions = ", ".join(f"{p} {importlib.metadata.version(p)}" for p in engine.packages)
         size = f"{install_mb(engine.packages):,.0f}" if engine.packages else "0"
-        warm = [1e6 * seconds(lambda e=engine, x=x: e.row(x)) for x in X[: arguments.turns]]
+        warm = [1e6 * seconds(partial(engine.row, x)) for x in X[: arguments.turns]]
         row = " | ".join(f"{value:,.0f}" for times in (spent, warm) for value in (min(times), statistics.median(times)))
         name = f"{engine.name}{f' ({versions})' if versions else ''}"
-        print(f"| {name} | {row} | {speed} | {error:.0e} | {prepare:.1f} | {size} |", flush=True)
+        print(f"| {name} | {row} | {speed} | {largest:.0e} | {prepare:.1f} | {size} |", flush=True)
 
 
 if __name__ == "__main__":

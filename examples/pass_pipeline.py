@@ -17,7 +17,7 @@ import importlib
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ class Candidate:
     mlir: str
 
 
-def pipelines(tiles: tuple[int, ...], unrolls: tuple[int, ...], may_tile: bool) -> list[Schedule]:
+def pipelines(tiles: Sequence[int], unrolls: Sequence[int], may_tile: bool) -> list[Schedule]:
     """All combinations; tiling and jamming reorder iterations and are left out where that is not allowed."""
     found = []
     for tile in tiles if may_tile else (0,):
@@ -96,7 +96,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     text = arguments.file.read_text()
     may_tile = bands_are_permutable(text)
-    schedules = pipelines(*(((0, 32), (1, 4)) if arguments.quick else (TILES, UNROLLS)), may_tile)
+    tiles, unrolls = ((0, 32), (1, 4)) if arguments.quick else (TILES, UNROLLS)
+    schedules = pipelines(tiles, unrolls, may_tile)
     how, run = applier()
     candidates: list[Candidate] = []
     start = time.perf_counter()

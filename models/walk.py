@@ -98,8 +98,8 @@ class Walk:
             for row, x in enumerate(X):
                 out[row] = self.sums(x)
             return out
-        for row in np.flatnonzero(missing):
-            out[row] = self.sums(X[row])
+        for place in np.flatnonzero(missing):
+            out[place] = self.sums(X[place])
         if self._folds is None:
             self._folds = _Folds(self.forest, self.part_of_tree, self.n_parts)
         present = np.flatnonzero(~missing)
