@@ -309,7 +309,8 @@ def lightgbm_text(part: Part, n_features: int) -> str:
             "",
             "",
         ]
-    return "\n".join([*lines, "end of trees", "", "parameters:", "end of parameters", ""])
+    lines += ["end of trees", "", "parameters:", "end of parameters", "", "pandas_categorical:null", ""]
+    return "\n".join(lines)
 
 
 class LightGBM:
