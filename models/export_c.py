@@ -192,7 +192,8 @@ def _linear_text(parts: Sequence[Any]) -> str:
 
 def _intervals_text(index: int, target: TargetModel) -> str:
     i = target.intervals
-    named = (("edges", i.edges if len(i.edges) else np.zeros(1)), ("below", i.below), ("above", i.above))
+    edges = target.edges_of_values() if target.whole else i.edges
+    named = (("edges", edges if len(edges) else np.zeros(1)), ("below", i.below), ("above", i.above))
     return "".join(_array(f"static const double {name}_{index}[]", map(_double, values)) for name, values in named)
 
 
@@ -367,8 +368,9 @@ static irgauge_estimate finish(const target_model *t, double learned, const doub
   }
   if (t->is_whole) value = rint(value);
   const double encoded = t->is_log ? log(value + t->offset) : value;
+  const double compared = t->is_whole ? value : encoded; /* whole values often lie on an edge */
   int group = 0;
-  while (group < t->n_edges && t->edges[group] < encoded) ++group;
+  while (group < t->n_edges && t->edges[group] < compared) ++group;
   double low = decode(t, encoded + t->below[group]), high = decode(t, encoded + t->above[group]);
   if (t->is_whole) {
     low = ceil(low - 1e-9 * low);

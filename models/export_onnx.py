@@ -96,8 +96,9 @@ def onnx_model(track: TrackModel) -> Any:
     # In plain space the logarithm is not taken, so it is kept away from where it has none.
     inside = graph("Where", log, graph("Add", value, offset), graph.constant(1.0))
     encoded = graph("Where", log, graph("Log", inside), value)
-    low = decode(graph("Add", encoded, _by_group(graph, track, encoded, "below")))
-    high = decode(graph("Add", encoded, _by_group(graph, track, encoded, "above")))
+    compared = graph("Where", whole, value, encoded)  # whole values often lie on an edge
+    low = decode(graph("Add", encoded, _by_group(graph, track, compared, "below")))
+    high = decode(graph("Add", encoded, _by_group(graph, track, compared, "above")))
     near = graph.constant(1e-9)
     low = graph("Where", whole, graph("Ceil", graph("Sub", low, graph("Mul", low, near))), low)
     high = graph("Where", whole, graph("Floor", graph("Add", high, graph("Mul", high, near))), high)
@@ -233,14 +234,15 @@ def _with_estimates(graph: _Graph, track: TrackModel, x: str, learned: str) -> s
     return graph("Add", learned, graph("Concat", *(m or zeros for m in margins), axis=1))
 
 
-def _by_group(graph: _Graph, track: TrackModel, encoded: str, side: str) -> str:
+def _by_group(graph: _Graph, track: TrackModel, compared: str, side: str) -> str:
     """For each target the interval's end in the group that its prediction falls in."""
     intervals = [t.intervals for t in track.targets]
-    most = max(len(i.edges) for i in intervals)
+    all_edges = [t.edges_of_values() if t.whole else t.intervals.edges for t in track.targets]
+    most = max(map(len, all_edges))
     ends = [getattr(i, side) for i in intervals]
     out = graph.constant([e[0] for e in ends])
     for k in range(most):
-        edges = graph.constant([i.edges[k] if k < len(i.edges) else np.finfo(np.float64).max for i in intervals])
+        edges = graph.constant([e[k] if k < len(e) else np.finfo(np.float64).max for e in all_edges])
         after = graph.constant([e[k + 1] if k + 1 < len(e) else 0.0 for e in ends])
-        out = graph("Where", graph("Greater", encoded, edges), after, out)
+        out = graph("Where", graph("Greater", compared, edges), after, out)
     return out

@@ -16,6 +16,7 @@ from irgauge.data.targets import find_target
 from irgauge.errors import ArtifactError, UsageError
 from irgauge.models.analytical import NEEDED, estimate, has_estimate
 from irgauge.models.candidates import Settings
+from irgauge.models.conformal import Intervals
 from irgauge.models.export_c import header_text, write_c
 from irgauge.models.export_onnx import onnx_model, write_onnx
 from irgauge.models.expressions import Expression, estimate_expression
@@ -28,7 +29,7 @@ TOLERANCE = 1e-13
 
 
 @pytest.fixture(scope="module")
-def track(artifact: Mapping[str, Any], table: Table, quick: Settings) -> TrackModel:
+def track(artifact: Mapping[str, Any], table: Table, text_table: Table, quick: Settings) -> TrackModel:
     """Logarithmic and plain targets, with an estimate and without, gated, linear, of a single leaf, without trees."""
     made = TrackModel.from_plain(artifact["tracks"]["kernel"])
     targets = [*made.targets]
@@ -51,6 +52,12 @@ def track(artifact: Mapping[str, Any], table: Table, quick: Settings) -> TrackMo
     arrays = {k: getattr(linear, k)[kept] for k in ("weight", "center", "low", "high")}
     line = replace(linear, columns=moved, **arrays)
     targets.append(replace(ridge, column="x86-64-v3/ridge", part=Part(0.25, ridge.part.forest, line)))
+    # Whole predictions on the edge of a group, where one step further another interval begins.
+    counted = next(t for t in targets if t.whole and t.space == "log" and t.part.forest.n_trees)
+    values = np.unique(counted.predict(text_table.X, made.columns).value)
+    edges = counted.encode(values[:: max(1, len(values) // 20)])
+    sides = np.linspace(0.1, 2.0, len(edges) + 1)
+    targets.append(replace(counted, column="x86-64-v3/on_edges", intervals=Intervals(edges, -sides, sides)))
     assert {t.space for t in targets} == {"log", "plain"}
     assert any(t.gate is not None for t in targets)
     assert {bool(t.estimate) for t in targets} == {True, False}
@@ -173,6 +180,13 @@ def test_c_source_needs_its_ending(track: TrackModel, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"must end in \.c"):
         write_c(track, tmp_path / "model.h")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_edges_of_values_part_whole_numbers_as_the_encoded_ones_do(track: TrackModel) -> None:
+    values = np.arange(3000.0)
+    for target in (t for t in track.targets if t.whole):
+        for edge, of_values in zip(target.intervals.edges, target.edges_of_values(), strict=True):
+            np.testing.assert_array_equal(values > of_values, target.encode(values) > edge)
 
 
 def evaluate(e: Expression, values: Mapping[str, float]) -> float:
