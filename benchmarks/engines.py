@@ -280,7 +280,8 @@ def lightgbm_text(part: Part, n_features: int) -> str:
     infos = " ".join(["[-1e300:1e300]"] * n_features)
     lines = ["tree", "version=v4", "num_class=1", "num_tree_per_iteration=1", "label_index=0"]
     lines += [f"max_feature_idx={n_features - 1}", "objective=regression", f"feature_names={names}"]
-    lines += [f"feature_infos={infos}", ""]
+    lines.append(f"feature_infos={infos}")
+    sections = []
     for number in range(part.forest.n_trees):
         one = part.forest.part(number, number + 1)
         leaf = one.left == np.arange(one.n_nodes)
@@ -290,8 +291,8 @@ def lightgbm_text(part: Part, n_features: int) -> str:
         def field(name: str, values: Any) -> str:
             return f"{name}={' '.join(repr(v) for v in np.asarray(values).tolist())}"
 
-        lines += [f"Tree={number}", f"num_leaves={int(leaf.sum())}", "num_cat=0"]
-        lines += [
+        tree = [f"Tree={number}", f"num_leaves={int(leaf.sum())}", "num_cat=0"]
+        tree += [
             field("split_feature", one.feature[inner]),
             field("split_gain", zero),
             field("threshold", one.threshold[inner].astype(float)),
@@ -306,11 +307,11 @@ def lightgbm_text(part: Part, n_features: int) -> str:
             field("internal_count", zero),
             "is_linear=0",
             "shrinkage=1",
-            "",
-            "",
         ]
-    lines += ["end of trees", "", "parameters:", "end of parameters", "", "pandas_categorical:null", ""]
-    return "\n".join(lines)
+        sections.append("\n".join(tree) + "\n\n\n")
+    lines += [f"tree_sizes={' '.join(str(len(section)) for section in sections)}", "", ""]
+    end = ["end of trees", "", "parameters:", "end of parameters", "", "pandas_categorical:null", ""]
+    return "\n".join(lines) + "".join(sections) + "\n".join(end)
 
 
 class LightGBM:
@@ -333,7 +334,10 @@ class LightGBM:
 
 
 class Lleaves:
-    """lleaves: LightGBM models compiled through LLVM, one per part."""
+    """lleaves: LightGBM models compiled through LLVM, one per part.
+
+    Not in the extra `bench`: it needs llvmlite < 0.45, and numba, which shap needs, a newer one.
+    """
 
     name, packages = "lleaves", ("lleaves", "llvmlite", "lightgbm")
 
@@ -500,7 +504,7 @@ def main() -> None:
         start = time.perf_counter()
         try:
             engines.append(kind(track))
-        except (ImportError, FileNotFoundError, subprocess.CalledProcessError) as error:
+        except (ImportError, AttributeError, FileNotFoundError, subprocess.CalledProcessError) as error:
             print(f"{kind.name}: left out: {error}")
             continue
         prepared.append(time.perf_counter() - start)
