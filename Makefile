@@ -4,7 +4,8 @@ BIN := .venv/bin
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bindings dataset train report test lint bench bench-featurize golden corpus-check fuzz clean system-tools
+.PHONY: help setup bindings dataset train report test lint bench bench-featurize bench-engines versions golden \
+  corpus-check fuzz clean system-tools
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -18,9 +19,9 @@ $(BIN)/python:
 	@touch $@
 
 system-tools:
-	@command -v valgrind >/dev/null && command -v gcc >/dev/null || { \
-	  echo "installing valgrind and gcc (labels are counted and linked with them)"; \
-	  $$([ "$$(id -u)" = 0 ] || echo sudo) sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq valgrind gcc libc6-dev'; }
+	@command -v valgrind >/dev/null && command -v g++ >/dev/null || { \
+	  echo "installing valgrind, gcc and g++ (labels are counted and linked with them; the C++ client is compiled)"; \
+	  $$([ "$$(id -u)" = 0 ] || echo sudo) sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq valgrind gcc g++ libc6-dev'; }
 
 setup: .venv/.with-dev system-tools ## install everything, the labelling toolchain included
 
@@ -49,6 +50,12 @@ bench: setup ## time prediction; figures to quote need a quiet machine
 
 bench-featurize: setup bindings .venv/.with-bench ## compare reading with MLIR's own parsers; takes FORMAT=json
 	$(BIN)/python benchmarks/featurize.py --format $(or $(FORMAT),table)
+
+bench-engines: setup .venv/.with-bench ## the same trees in ten engines
+	$(BIN)/python benchmarks/engines.py
+
+versions: $(BIN)/python ## the model file under the lowest supported NumPy and the newest
+	$(BIN)/python tests/models/library_versions.py
 
 golden: .venv/.with-dev ## rewrite the golden vectors and docs/features.md; read the difference before committing
 	$(BIN)/python tests/featurize/test_golden.py

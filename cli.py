@@ -37,6 +37,7 @@ CORPUS = ROOT.parent / "shared" / "corpus"
 _EXTRA_OF = {
     **dict.fromkeys(("lightgbm", "pandas", "pyarrow", "sklearn", "tqdm", "xgboost"), "train"),
     "jinja2": "report",
+    "onnx": "onnx",
 }
 """Module -> the extra of irgauge that brings it; prediction needs none of them."""
 
@@ -134,6 +135,47 @@ def _parser() -> argparse.ArgumentParser:
     )
     _format(explain, "table", "json", "csv")
 
+    rank = command("rank", _rank, "order variants of a program, best first")
+    rank.add_argument("files", nargs="+", metavar="FILE", help="MLIR text, one variant each; - reads standard input")
+    _model(rank)
+    rank.add_argument("--target", default="latency_ns", metavar="NAME", help="by what to order (default latency_ns)")
+    rank.add_argument("--device", help="the target's device, where several have it")
+    rank.add_argument("--function", metavar="NAME", help="the function to compare, where files hold several")
+    _format(rank, "table", "json", "csv")
+
+    diff = command("diff", _diff, "say what changed between two versions, per target, and what drove it")
+    diff.add_argument("before", metavar="BEFORE", help="MLIR text; - reads standard input")
+    diff.add_argument("after", metavar="AFTER")
+    _model(diff)
+    diff.add_argument("--device", help="only targets of this device")
+    diff.add_argument(
+        "--target", action="append", metavar="NAME", help="only this target, with what drove it; may be repeated"
+    )
+    diff.add_argument("--top", type=_positive, default=10, metavar="N", help="features and lines shown (default 10)")
+    _format(diff, "table", "json")
+
+    check = command("check", _check, "hold predictions against limits; exit status 1 where one is not kept")
+    check.add_argument("files", nargs="+", metavar="FILE", help="MLIR text; - reads standard input")
+    _model(check)
+    for option, text in (("--max", "at most this"), ("--min", "at least this")):
+        check.add_argument(
+            option, action="append", default=[], type=_limit, metavar="TARGET=VALUE", help=f"{text}; may be repeated"
+        )
+    check.add_argument("--device", help="only targets of this device")
+    _format(check, "table", "json", "csv")
+
+    serve = command("serve", _serve, "answer one JSON line per JSON line, for compilers without Python")
+    _model(serve)
+    serve.add_argument("--socket", type=Path, metavar="PATH", help="a Unix socket for many clients; default: stdin")
+    serve.add_argument(
+        "--max-bytes", type=_positive, default=1 << 24, metavar="N", help="longest request line (default 16 MiB)"
+    )
+
+    export = command("export", _export, "write the models as C source, or as ONNX, for compilers without Python")
+    _model(export)
+    export.add_argument("--output", "-o", type=Path, required=True, metavar="FILE")
+    export.add_argument("--format", choices=("c", "onnx"), default="c", help="default: c")
+
     train = command("train", _train, "train, evaluate on the splits, and write the artifact")
     _learning(train)
     train.add_argument(
@@ -202,6 +244,17 @@ def _learning(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpus", type=Path, default=CORPUS, metavar="DIR", help="where the real set's texts lie")
     parser.add_argument("--seed", type=int, default=0)
     _jobs(parser)
+
+
+def _limit(text: str) -> tuple[str, float]:
+    name, _, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not name or math.isnan(value):
+        raise argparse.ArgumentTypeError(f"must be TARGET=VALUE, e.g. spills=0, got {text!r}")
+    return name, value
 
 
 def _positive(text: str) -> int:
@@ -482,21 +535,7 @@ def _predict(arguments: argparse.Namespace) -> None:
         for warning in prediction.warnings:
             print(f"{path}: @{prediction.function}: {warning}", file=sys.stderr)
     if arguments.format == "json":
-        keys = ("device", "target", "value", "low", "high", "unit", "status")
-        print(
-            _json(
-                [
-                    {
-                        "path": path,
-                        "function": p.function,
-                        "track": p.track,
-                        "warnings": list(p.warnings),
-                        "predictions": [{key: getattr(e, key) for key in keys} for e in p],
-                    }
-                    for p in predictions
-                ]
-            )
-        )
+        print(_json([{"path": path, **p.to_plain()} for p in predictions]))
         return
     rows = [
         {
@@ -521,25 +560,7 @@ def _explain(arguments: argparse.Namespace) -> None:
     path = _shown_path(arguments.file)
     explained = load(arguments.model).explain(_read_code(arguments.file), arguments.target, device=arguments.device)
     if arguments.format == "json":
-        print(
-            _json(
-                [
-                    {
-                        "path": path,
-                        "function": name,
-                        "target": e.target,
-                        "unit": e.unit,
-                        "learned_in": e.learned_in,
-                        "base": e.base,
-                        "prediction": e.value,
-                        "contributions": [
-                            {"feature": c.feature, "value": c.value, "amount": c.amount} for c in e.contributions
-                        ],
-                    }
-                    for name, e in explained.items()
-                ]
-            )
-        )
+        print(_json([{"path": path, "function": name, **e.to_plain()} for name, e in explained.items()]))
         return
     for name, e in explained.items():
         rest = e.contributions[arguments.top :]
@@ -556,6 +577,175 @@ def _explain(arguments: argparse.Namespace) -> None:
         else:
             print(f"@{name}: {e.target}{f', in {e.unit}' if e.unit else ''}")
             print(_table(rows))
+
+
+# --- commands that compare, and commands for compilers
+
+
+def _rank(arguments: argparse.Namespace) -> None:
+    from .models.predictor import load
+
+    model = load(arguments.model)
+    candidates = [_read_code(name) for name in arguments.files]
+    names = [_shown_path(name) for name in arguments.files]
+    ranked = model.rank(candidates, arguments.target, device=arguments.device, function=arguments.function, paths=names)
+    rows = [
+        {
+            "rank": rank,
+            "path": names[r.position],
+            "device": r.estimate.device,
+            "target": r.estimate.target,
+            "value": r.estimate.value,
+            "low": r.estimate.low,
+            "high": r.estimate.high,
+            "unit": r.estimate.unit,
+            "status": r.estimate.status,
+        }
+        for rank, r in enumerate(ranked, 1)
+    ]
+    _print_rows(rows, arguments.format)
+
+
+def _diff(arguments: argparse.Namespace) -> None:
+    from .models.predictor import load
+
+    names = (_shown_path(arguments.before), _shown_path(arguments.after))
+    found = load(arguments.model).diff(
+        _read_code(arguments.before),
+        _read_code(arguments.after),
+        device=arguments.device,
+        targets=arguments.target,
+        paths=names,
+    )
+    if arguments.format == "json":
+        print(_json([{"before": names[0], "after": names[1], **d.to_plain()} for d in found]))
+        return
+    for number, difference in enumerate(found):
+        print("\n" * (number > 0) + f"@{difference.function}")
+        print(
+            _table(
+                [
+                    {
+                        "target": change.target,
+                        "before": change.before,
+                        "after": change.after,
+                        "change": _signed(change.after - change.before),
+                        "unit": change.unit,
+                        "driven by": change.drivers[0].feature if change.after != change.before else "",
+                    }
+                    for change in difference.changes
+                ]
+            )
+        )
+        if not arguments.target:
+            continue
+        for change, lines in zip(difference.changes, difference.lines, strict=True):
+            print(f"\n{change.target}: what drove it{f', in {change.unit}' if change.unit else ''}")
+            shown, rest = change.drivers[: arguments.top], change.drivers[arguments.top :]
+            values = [("" if v is None else _number(v)) for d in shown for v in (d.before, d.after)]
+            rows = [
+                {"amount": _signed(d.amount), "feature": d.feature, "before": b, "after": a}
+                for d, b, a in zip(shown, values[::2], values[1::2], strict=True)
+            ]
+            if rest:
+                amount = _signed(sum(d.amount for d in rest))
+                rows.append({"amount": amount, "feature": f"{len(rest)} more", "before": "", "after": ""})
+            rows.append(
+                {"amount": _signed(change.after - change.before), "feature": "= change", "before": "", "after": ""}
+            )
+            print(_table(rows))
+            if lines:
+                where = dict(zip(("before", "after"), names, strict=True))
+                print()
+                print(
+                    _table(
+                        [
+                            {"amount": _signed(n.amount), "line": f"{where[n.side]}:{n.line}", "text": n.text}
+                            for n in lines[: arguments.top]
+                        ]
+                    )
+                )
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0 else '-' if value < 0 else ''}{_number(abs(value))}"
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    """Exit status: 0 all limits kept, 1 one is not, or a file cannot be read (the others are checked all the same)."""
+    from .models.predictor import load
+
+    limits = [(name, ">", value) for name, value in arguments.max] + [(name, "<", v) for name, v in arguments.min]
+    if not limits:
+        raise UsageError("nothing to check; give --max TARGET=VALUE or --min TARGET=VALUE.")
+    model = load(arguments.model)
+    model.targets([name for name, _, _ in limits], device=arguments.device)  # a misspelt name ends it before any file
+    rows: list[dict[str, Any]] = []
+    failed = False
+    for file in arguments.files:
+        path = _shown_path(file)
+        try:
+            predictions = model.predict(_read_code(file), device=arguments.device)
+        except IrgaugeError as error:
+            failed = True
+            print(error.one_line() if isinstance(error, ReadError) else f"irgauge: {error}", file=sys.stderr)
+            continue
+        for prediction in predictions:
+            for warning in prediction.warnings:
+                print(f"{path}: @{prediction.function}: {warning}", file=sys.stderr)
+            for name, relation, limit in limits:
+                rows += [
+                    {
+                        "path": path,
+                        "function": prediction.function,
+                        "device": e.device,
+                        "target": e.target,
+                        "value": e.value,
+                        "relation": "<=" if relation == ">" else ">=",
+                        "limit": limit,
+                        "unit": e.unit,
+                        "kept": not (e.value > limit if relation == ">" else e.value < limit),
+                        "status": e.status,
+                    }
+                    for e in prediction
+                    if name in (e.target, f"{e.device}/{e.target}")
+                ]
+    failed = failed or not all(row["kept"] for row in rows)
+    if arguments.format != "table":
+        _print_rows(rows, arguments.format)
+        return int(failed)
+    for row in rows:
+        if not row["kept"]:
+            relation, unit = ">" if row["relation"] == "<=" else "<", f" ({row['unit']})" if row["unit"] else ""
+            value, limit = _number(row["value"]), _number(row["limit"])
+            print(f"{row['path']}:{row['function']}: {row['target']} {value} {relation} {limit}{unit}")
+    return int(failed)
+
+
+def _serve(arguments: argparse.Namespace) -> None:
+    from .models.predictor import load
+    from .serve import serve_socket, serve_stdin
+
+    model = load(arguments.model)
+    if arguments.socket is None:
+        serve_stdin(model, max_bytes=arguments.max_bytes)
+    else:
+        serve_socket(model, arguments.socket, max_bytes=arguments.max_bytes)
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    from .models.predictor import load
+
+    (track,) = load(arguments.model).tracks.values()
+    if arguments.format == "c":
+        from .models.export_c import write_c
+
+        write_c(track, arguments.output)
+    else:
+        from .models.export_onnx import write_onnx
+
+        write_onnx(track, arguments.output)
+    print(f"{arguments.output}: {arguments.output.stat().st_size / 1e6:.1f} MB")
 
 
 # --- learning

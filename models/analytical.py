@@ -45,7 +45,8 @@ ZEN4 = Machine()
 Value = Any
 """A float, or an array with one entry per row: the formulas are written once, and give the same bits for both."""
 Column = Callable[[str], Value]
-_SMALLEST, _LARGEST = 1e-3, 1e30
+SMALLEST, LARGEST = 1e-3, 1e30
+"""Estimates are held between these."""
 
 
 def _smaller(a: Value, b: float) -> Value:
@@ -109,6 +110,14 @@ def has_estimate(target: str) -> bool:
     return target in _ESTIMATES
 
 
+def formula(target: str) -> Callable[[Column], Value]:
+    """The estimate of a target as a function of its features (>= 0), not yet held between `SMALLEST` and `LARGEST`.
+
+    It adds, multiplies, divides and takes `np.minimum`, so it also takes what records these (`expressions`).
+    """
+    return _ESTIMATES[target]
+
+
 def needed_columns(names: tuple[str, ...]) -> dict[str, int]:
     """Where the features that estimates read stand among `names`.
 
@@ -141,10 +150,10 @@ def estimate(target: str, X: Float32, columns: Mapping[str, int]) -> Float64:
     def column(name: str) -> Float64:
         return np.maximum(X[:, columns[name]].astype(np.float64), 0.0)
 
-    return np.asarray(np.clip(_ESTIMATES[target](column), _SMALLEST, _LARGEST), np.float64)
+    return np.asarray(np.clip(_ESTIMATES[target](column), SMALLEST, LARGEST), np.float64)
 
 
 def estimates_of_row(targets: Sequence[str], x: Float32, columns: Mapping[str, int]) -> list[float]:
     """`estimate` of several targets for one row, shape (n_features,): the same numbers, sooner."""
     values = {name: max(float(x[index]), 0.0) for name, index in columns.items()}
-    return [min(max(_ESTIMATES[target](values.__getitem__), _SMALLEST), _LARGEST) for target in targets]
+    return [min(max(_ESTIMATES[target](values.__getitem__), SMALLEST), LARGEST) for target in targets]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArtifactError, SchemaError, UsageError
-from ..featurize.featurizer import features_of
+from ..featurize.featurizer import features_of, function_features, functions_of
 from ..featurize.program import Program
 from ..featurize.reader import read
 from ..featurize.schema import SCHEMA_VERSION, Schema, is_op_name
 from .artifact import read_artifact
-from .explain import Explainer, Explanation
+from .changed_lines import LineShare, changed_ops
+from .explain import Change, Explainer, Explanation
 from .track_model import TrackModel
 from .trees import Float32
 
@@ -74,6 +75,16 @@ class Prediction:
         known = ", ".join(f"{e.device}/{e.target}" for e in self.estimates)
         raise UsageError(f"{'several devices have' if found else 'no prediction for'} target {name!r}. Known: {known}")
 
+    def to_plain(self) -> dict[str, Any]:
+        """As JSON holds it: function, track, warnings and predictions."""
+        keys = ("device", "target", "value", "low", "high", "unit", "status")
+        return {
+            "function": self.function,
+            "track": self.track,
+            "warnings": list(self.warnings),
+            "predictions": [{key: getattr(e, key) for key in keys} for e in self.estimates],
+        }
+
     def __iter__(self) -> Iterator[Estimate]:
         return iter(self.estimates)
 
@@ -88,6 +99,27 @@ class Ranked:
     position: int
     """Where it stood among the candidates given, from 0."""
     estimate: Estimate
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """What changed between two versions of one function."""
+
+    function: str
+    """Its name in the second version, without `@`."""
+    track: str
+    changes: tuple[Change, ...]
+    """One per target."""
+    lines: tuple[tuple[LineShare, ...], ...]
+    """For each of `changes`, the changed source lines and what they add to it; see `changed_lines`."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        changes = [
+            {**change.to_plain(), "lines": [asdict(line) for line in lines]}
+            for change, lines in zip(self.changes, self.lines, strict=True)
+        ]
+        return {"function": self.function, "track": self.track, "changes": changes}
 
 
 class CostModel:
@@ -109,6 +141,11 @@ class CostModel:
     def devices(self) -> tuple[str, ...]:
         """Devices that some target is for, sorted."""
         return tuple(sorted({target.device for track in self.tracks.values() for target in track.targets}))
+
+    def targets(self, names: Iterable[str] | None = None, *, device: str | None = None) -> list[str]:
+        """ "device/name" of the targets with these names, of all by default; UsageError for one there is not."""
+        track = self._track()
+        return [track.targets[index].column for index in self._wanted(track, device, names)]
 
     def predict(
         self, source: Any, *, device: str | None = None, targets: Iterable[str] | None = None, path: str = "<text>"
@@ -153,6 +190,7 @@ class CostModel:
         *,
         device: str | None = None,
         function: str | None = None,
+        paths: Sequence[str] | None = None,
     ) -> list[Ranked]:
         """Order variants of a program, best first; equal ones keep their order.
 
@@ -160,17 +198,18 @@ class CostModel:
         ----------
         candidates : as `source` of `predict`; each with one function, or with the one named `function`
         target : by what to order; the registry says whether lower or higher is better
+        paths : how errors call the candidates
         """
         track = self._track()
         (index,) = self._wanted(track, device, [target])
         sign = 1.0 if self._lower_is_better(track.targets[index].column) else -1.0
         rows = []
         for position, candidate in enumerate(candidates):
-            by_name = _features(candidate, f"<candidate {position}>")
-            name = _only(list(by_name), function, f"candidate {position}")
+            by_name = _features(candidate, paths[position] if paths else f"<candidate {position}>")
+            name = _only(list(by_name), function, paths[position] if paths else f"candidate {position}")
             x, unseen = self._vector(track, by_name[name])
-            outcome = track.predict_row(x)[index]
-            rows.append((sign * float(outcome.ranked[0]), position, self._estimate(track, index, x, outcome, unseen)))
+            ranked = track.values_of_row(x)[3][index]
+            rows.append((sign * ranked, position, self._estimates(track, [index], x, unseen)[0]))
         return [Ranked(position, estimate) for _, position, estimate in sorted(rows, key=lambda row: row[:2])]
 
     def explain(
@@ -190,6 +229,48 @@ class CostModel:
             name: explainer.explain(index, self._vector(track, features)[0])
             for name, features in _features(source, path).items()
         }
+
+    def diff(
+        self,
+        before: Any,
+        after: Any,
+        *,
+        device: str | None = None,
+        targets: Iterable[str] | None = None,
+        paths: tuple[str, str] = ("<before>", "<after>"),
+    ) -> list[Difference]:
+        """Compare two versions of a module, function by function: what changed per target, and what drove it.
+
+        Functions are paired by name; where each side has exactly one, these two are a pair whatever their names.
+
+        Raises
+        ------
+        ReadError, UsageError
+            As `predict`; also where the two have no function in common.
+        """
+        track = self._track()
+        wanted = self._wanted(track, device, targets)
+        programs = [
+            source if isinstance(source, Program) else read(source, path=path)
+            for source, path in zip((before, after), paths, strict=True)
+        ]
+        old, new = (dict(functions_of(program)) for program in programs)
+        pairs = [(name, name) for name in old if name in new]
+        if len(old) == len(new) == 1:
+            pairs = [(next(iter(old)), next(iter(new)))]
+        if not pairs:
+            raise UsageError(f"{paths[0]} and {paths[1]} have no function in common: {_list([*old])}; {_list([*new])}.")
+        explainer = self._explainers[track.track]
+        found = []
+        for one, other in pairs:
+            rows = [
+                self._vector(track, function_features(program, function))[0]
+                for program, function in ((programs[0], old[one]), (programs[1], new[other]))
+            ]
+            changes = tuple(explainer.compare(index, *rows) for index in wanted)
+            ops = changed_ops((programs[0], old[one]), (programs[1], new[other]))
+            found.append(Difference(other, track.track, changes, tuple(ops.shares(change) for change in changes)))
+        return found
 
     def _track(self) -> TrackModel:
         return next(iter(self.tracks.values()))
@@ -222,6 +303,8 @@ class CostModel:
         unseen = []
         n_unseen = 0.0
         for name, value in features.items():
+            if not value:  # most features of most programs
+                continue
             index = where.get(name)
             if index is not None:
                 wide[index] = value
@@ -242,8 +325,7 @@ class CostModel:
         self, track: TrackModel, function: str, features: Mapping[str, float], wanted: Sequence[int]
     ) -> Prediction:
         x, unseen = self._vector(track, features)
-        outcomes = track.predict_row(x)
-        estimates = tuple(self._estimate(track, index, x, outcomes[index], unseen) for index in wanted)
+        estimates = self._estimates(track, wanted, x, unseen)
         warnings = []
         if unseen:
             warnings.append(f"ops never seen in training: {_list(unseen)}")
@@ -252,20 +334,30 @@ class CostModel:
             warnings.append(f"features outside their range in training: {_list(beyond)}")
         return Prediction(function, track.track, tuple(warnings), estimates)
 
-    def _estimate(self, track: TrackModel, index: int, x: Float32, outcome: Any, unseen: Sequence[str]) -> Estimate:
-        target = track.targets[index]
-        strange = np.flatnonzero(track.strange(x) & track.used[index])
-        outside = (*unseen, *(track.names[i] for i in strange))
-        return Estimate(
-            target.device,
-            target.name,
-            float(outcome.value[0]),
-            float(outcome.low[0]),
-            float(outcome.high[0]),
-            target.unit,
-            "outside" if outside else "ok",
-            outside,
-        )
+    def _estimates(
+        self, track: TrackModel, wanted: Sequence[int], x: Float32, unseen: Sequence[str]
+    ) -> tuple[Estimate, ...]:
+        value, low, high, _ = track.values_of_row(x)
+        strange = np.flatnonzero(track.strange(x))
+        used = track.used[:, strange]
+        names = [track.names[i] for i in strange]
+        estimates = []
+        for index in wanted:
+            target = track.targets[index]
+            outside = (*unseen, *(name for name, reads in zip(names, used[index].tolist(), strict=True) if reads))
+            estimates.append(
+                Estimate(
+                    target.device,
+                    target.name,
+                    value[index],
+                    low[index],
+                    high[index],
+                    target.unit,
+                    "outside" if outside else "ok",
+                    outside,
+                )
+            )
+        return tuple(estimates)
 
 
 def _features(source: Any, path: str) -> Mapping[str, Mapping[str, float]]:

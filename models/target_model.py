@@ -163,6 +163,24 @@ class TargetModel:
             low, high = np.ceil(low - 1e-9 * np.abs(low)), np.floor(high + 1e-9 * np.abs(high))
         return Outcome(value, np.minimum(low, value), np.maximum(high, value), ranked)
 
+    def edges_of_values(self) -> Float64:
+        """The edges of the intervals' groups for comparing whole values instead of encoded ones: `value > edge` here
+        is `encode(value) > edge` there. Whole predictions often lie on an edge, where the last bit of a logarithm
+        would decide."""
+        edges = []
+        for edge in self.intervals.edges.tolist():
+            value = float(np.floor(np.exp(edge) - self.offset if self.space == "log" else edge))
+            if value < 2**53:
+                while self._encoded(value + 1) <= edge:
+                    value += 1
+                while value >= 0 and self._encoded(value) > edge:
+                    value -= 1
+            edges.append(value)
+        return np.array(edges, np.float64)
+
+    def _encoded(self, value: float) -> float:
+        return float(self.encode(np.array([value]))[0])
+
     def features_used(self) -> Int32:
         """Sorted columns that the trees and lines of this target read."""
         parts = [self.part.features_used()] + ([self.gate.features_used()] if self.gate is not None else [])

@@ -14,6 +14,7 @@ from . import analytical
 from .conformal import Intervals
 from .target_model import LARGEST_LOG, Outcome, Part, TargetModel, part_from_plain, part_to_plain
 from .trees import Float32, Float64, Forest, concatenate
+from .walk import Walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +52,16 @@ class TrackModel:
         """Predict every target for a matrix, shape (n_rows, n_features); one `Outcome` per target in their order."""
         if len(X) == 1:
             return self.predict_row(X[0])
-        return tuple(target.predict(X, self.columns) for target in self.targets)
+        return self._row.predict_rows(X, self.targets)
 
     def predict_row(self, x: Float32) -> tuple[Outcome, ...]:
         """Predict every target for one row, shape (n_features,): all trees are walked at once. Equal to `predict` bit
         for bit."""
+        columns = np.array(self._row.predict(x))
+        return tuple(Outcome(*columns[:, i : i + 1]) for i in range(len(self.targets)))
+
+    def values_of_row(self, x: Float32) -> tuple[list[float], list[float], list[float], list[float]]:
+        """Value, low, high and ranked of every target for one row: `predict_row` as plain lists, sooner."""
         return self._row.predict(x)
 
     def strange(self, x: Float32) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -204,7 +210,7 @@ class _Row:
                 gates.append((number, len(self.parts)))
                 self.parts.append(target.gate)
         self.n_targets = len(targets)
-        self.walk = _Walk([part.forest for part in self.parts])
+        self.walk = Walk([part.forest for part in self.parts])
         self.base = np.array([part.base for part in self.parts])
         self.linear = [(i, part.linear) for i, part in enumerate(self.parts) if part.linear is not None]
         self.gated = np.array([t for t, _ in gates], np.intp)
@@ -226,7 +232,17 @@ class _Row:
         raw = np.where(self.log, np.exp(np.minimum(learned, LARGEST_LOG)) - self.offset, learned)
         return np.asarray(np.minimum(np.maximum(raw, 0.0), self.upper), np.float64)
 
-    def predict(self, x: Float32) -> tuple[Outcome, ...]:
+    def predict_rows(self, X: Float32, targets: Sequence[TargetModel]) -> tuple[Outcome, ...]:
+        sums = self.base + self.walk.sums_of_rows(X)
+        for number, linear in self.linear:
+            sums[:, number] += linear.terms(X).sum(axis=1)
+        gates = dict(zip(self.gated.tolist(), self.gate_parts.tolist(), strict=True))
+        return tuple(
+            t.finish(sums[:, i] + t.margin(X, self.columns), sums[:, gates[i]] if i in gates else None)
+            for i, t in enumerate(targets)
+        )
+
+    def predict(self, x: Float32) -> tuple[list[float], list[float], list[float], list[float]]:
         sums = self.base + self.walk.sums(x)
         for number, linear in self.linear:
             sums[number] += linear.terms(x[None, :]).sum(axis=1)[0]
@@ -248,54 +264,4 @@ class _Row:
         high = self.decode(encoded + [a[g] for a, g in zip(self.above, groups, strict=True)])
         low = np.minimum(np.where(self.whole, np.ceil(low - 1e-9 * low), low), value)
         high = np.maximum(np.where(self.whole, np.floor(high + 1e-9 * high), high), value)
-        return tuple(
-            Outcome(value[i : i + 1], low[i : i + 1], high[i : i + 1], ranked[i : i + 1]) for i in range(self.n_targets)
-        )
-
-
-class _Walk:
-    """All trees of all parts, deepest first, so that trees that have ended drop out of the walk."""
-
-    def __init__(self, forests: Sequence[Forest]) -> None:
-        forest = concatenate(forests)
-        self.n_parts = len(forests)
-        self.part_of_tree = np.repeat(np.arange(self.n_parts), [f.n_trees for f in forests])
-        depths = _tree_depths(forest)
-        self.order = np.argsort(-depths, kind="stable")
-        self.roots = forest.roots[self.order].astype(np.intp)
-        deepest = int(depths.max(initial=0))
-        self.active = [int(np.sum(depths > level)) for level in range(deepest)]
-        self.feature = forest.feature.astype(np.intp)
-        self.threshold = forest.threshold
-        self.left = forest.left.astype(np.intp)
-        self.value = forest.value
-        self.nan_left = forest.nan_left
-
-    def sums(self, x: Float32) -> Float64:
-        """Sum of each part's trees for one row, added in the order of the trees: shape (n_parts,)."""
-        at = self.roots.copy()
-        any_nan = bool(np.isnan(x).any())
-        for n in self.active:
-            here = at[:n]
-            seen = x.take(self.feature.take(here))
-            right = seen > self.threshold.take(here)
-            if any_nan:
-                right |= np.isnan(seen) & ~self.nan_left.take(here)
-            at[:n] = self.left.take(here) + right
-        ends = np.empty_like(at)
-        ends[self.order] = at
-        sums = np.bincount(self.part_of_tree, weights=self.value.take(ends), minlength=self.n_parts)
-        return np.asarray(sums, np.float64)
-
-
-def _tree_depths(forest: Forest) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Depth of each tree."""
-    level = np.zeros(forest.n_nodes, np.int64)
-    inner = np.flatnonzero(forest.left != np.arange(forest.n_nodes))
-    while True:
-        below = level[inner] + 1
-        if np.array_equal(level[forest.left[inner]], below):
-            break
-        level[forest.left[inner]] = below
-        level[forest.left[inner] + 1] = below
-    return np.maximum.reduceat(level, forest.roots) if forest.n_trees else np.zeros(0, np.int64)
+        return value.tolist(), low.tolist(), high.tolist(), ranked.tolist()

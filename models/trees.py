@@ -41,7 +41,7 @@ class Forest:
     left: Int32
     """Left child; the right one is `left + 1`. The node itself in leaves."""
     nan_left: Bools
-    """Where a missing value goes."""
+    """Where a missing value goes; True in leaves."""
     value: Float64
     """What a leaf adds to the prediction, in the learned space; 0 in inner nodes."""
     cover: Float32
@@ -166,6 +166,8 @@ class Forest:
             raise ValueError("trees: a child does not stand behind its parent in the same tree")
         if np.any(self.threshold[~inner] != np.inf) or not np.all(np.isfinite(self.threshold[inner])):
             raise ValueError("trees: a threshold is not what its node needs")
+        if not np.all(self.nan_left[~inner]):
+            raise ValueError("trees: a missing value would leave a leaf")
         if not np.all(np.isfinite(self.value)) or not np.all(self.cover > 0) or not np.all(np.isfinite(self.cover)):
             raise ValueError("trees: a leaf value or cover is not a usable number")
 

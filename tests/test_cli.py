@@ -418,7 +418,8 @@ def test_an_unknown_target_is_named_with_the_known_ones(capsys: pytest.CaptureFi
 
 COMMANDS = [
     (),
-    *((name,) for name in ("inspect", "featurize", "predict", "explain", "train", "evaluate", "report")),
+    *((name,) for name in ("inspect", "featurize", "predict", "explain", "rank", "diff", "check", "serve", "export")),
+    *((name,) for name in ("train", "evaluate", "report")),
     *(("dataset", name) for name in ("build", "label", "status")),
     ("model", "info"),
 ]
@@ -482,3 +483,119 @@ def test_status_of_no_log_says_how_to_start_one(capsys: pytest.CaptureFixture[st
     code, _, err = _run(capsys, "dataset", "status", "--log", str(tmp_path / "none.sqlite"))
     assert code == 1
     assert "dataset build kernel" in err
+
+
+# --- rank, diff, check, export
+
+
+@pytest.fixture
+def variants(tmp_path: Path) -> tuple[str, str]:
+    """The matmul, and one of ten times the rows, as files."""
+    small, large = tmp_path / "small.mlir", tmp_path / "large.mlir"
+    small.write_text(MATMUL.read_text())
+    large.write_text(MATMUL.read_text().replace("96", "960"))
+    return str(small), str(large)
+
+
+def test_rank_puts_the_cheapest_first(capsys: pytest.CaptureFixture[str], variants: tuple[str, str]) -> None:
+    small, large = variants
+    rows = _json(capsys, "rank", large, small, "--target", "instructions_executed")
+    assert [(row["rank"], row["path"]) for row in rows] == [(1, small), (2, large)]  # type: ignore[attr-defined]
+    (predicted,) = _json(capsys, "predict", small, "--target", "instructions_executed")  # type: ignore[misc]
+    assert rows[0]["value"] == predicted["predictions"][0]["value"]  # type: ignore[index]
+    code, out, _ = _run(capsys, "rank", large, small)
+    assert code == 0
+    assert out.splitlines()[0].split()[:2] == ["rank", "path"]
+
+
+def test_rank_names_the_file_that_it_cannot_take(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    two = tmp_path / "two.mlir"
+    two.write_text(MATMUL.read_text() + MATMUL.read_text().replace("@matmul", "@other"))
+    code, out, err = _run(capsys, "rank", str(MATMUL), str(two))
+    assert (code, out) == (2, "")
+    assert f"{two}: has 2 functions (matmul, other)" in err
+    assert _run(capsys, "rank", str(MATMUL), str(two), "--function", "matmul")[0] == 0
+
+
+def test_diff_adds_up(capsys: pytest.CaptureFixture[str], variants: tuple[str, str]) -> None:
+    (function,) = _json(capsys, "diff", *variants)  # type: ignore[misc]
+    assert (function["before"], function["after"], function["function"]) == (*variants, "matmul")
+    assert [c["target"] for c in function["changes"]] == [t.column for t in targets_of("kernel")]
+    for change in function["changes"]:
+        amounts = [d["amount"] for d in change["drivers"]]
+        scale = max([abs(a) for a in amounts] + [1.0])
+        assert math.fsum([change["before"], *amounts]) == pytest.approx(change["after"], abs=1e-9 * scale)
+    (latency,) = (c for c in function["changes"] if c["target"].endswith("latency_ns"))
+    assert latency["after"] > latency["before"]
+    assert {(line["side"], line["line"]) for line in latency["lines"]} >= {("before", 3), ("after", 3)}
+
+
+def test_diff_shows_features_and_lines_of_a_named_target(
+    capsys: pytest.CaptureFixture[str], variants: tuple[str, str]
+) -> None:
+    code, out, _ = _run(capsys, "diff", *variants, "--target", "latency_ns", "--top", "12")
+    assert code == 0
+    assert "x86-64-v3/latency_ns: what drove it, in ns" in out
+    assert "= change" in out
+    assert f"{variants[1]}:3" in out
+    assert "  affine.for %i = 0 to 960 {" in out
+    code, out, _ = _run(capsys, "diff", variants[0], variants[0])
+    assert code == 0
+    assert "+" not in out
+
+
+def test_check_is_silent_where_all_limits_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    limits = ("--max", "spills=1000", "--max", "x86-64-v3/latency_ns=1e12", "--min", "vec_used=0")
+    assert _run(capsys, "check", *limits, str(MATMUL), str(MATMUL)) == (0, "", "")
+
+
+def test_check_names_file_function_target_and_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = _run(capsys, "check", "--max", "latency_ns=10", "--min", "mca_ipc=100", str(MATMUL))
+    assert (code, err) == (1, "")
+    first, second = out.splitlines()
+    (function,) = _json(capsys, "predict", str(MATMUL), "--target", "latency_ns")  # type: ignore[misc]
+    assert first == f"{MATMUL}:matmul: latency_ns {function['predictions'][0]['value']:,.0f} > 10 (ns)"
+    assert second.startswith(f"{MATMUL}:matmul: mca_ipc ")
+    assert second.endswith(" < 100 (instructions/cycle)")
+
+
+def test_check_goes_on_after_a_file_it_cannot_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    bad = tmp_path / "bad.mlir"
+    bad.write_text("not MLIR")
+    code, out, err = _run(capsys, "check", "--max", "spills=1000", "--format", "json", str(bad), str(MATMUL))
+    assert code == 1
+    assert err.startswith(f"{bad}:1:1")
+    (row,) = json.loads(out)
+    assert (row["target"], row["relation"], row["limit"], row["kept"]) == ("spills", "<=", 1000, True)
+
+
+def test_a_limit_that_is_just_reached_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    (function,) = _json(capsys, "predict", str(MATMUL), "--target", "code_bytes")  # type: ignore[misc]
+    value = int(function["predictions"][0]["value"])
+    for option in ("--max", "--min"):
+        assert _run(capsys, "check", option, f"code_bytes={value}", str(MATMUL))[0] == 0
+    assert _run(capsys, "check", "--max", f"code_bytes={value - 1}", str(MATMUL))[0] == 1
+    assert _run(capsys, "check", "--min", f"code_bytes={value + 1}", str(MATMUL))[0] == 1
+
+
+def test_check_without_a_limit_or_with_a_wrong_one_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = _run(capsys, "check", str(MATMUL))
+    assert code == 2
+    assert "nothing to check" in err
+    code, _, err = _run(capsys, "check", "--max", "speed=1", "missing.mlir")
+    assert code == 2
+    assert "unknown target 'speed'" in err
+    for limit in ("spills", "spills=many", "=3", "spills=nan"):
+        with pytest.raises(SystemExit, match="2"):
+            main(["check", "--max", limit, str(MATMUL)])
+        assert "must be TARGET=VALUE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("format", ["c", "onnx"])
+def test_export_writes_the_bundled_model(capsys: pytest.CaptureFixture[str], tmp_path: Path, format: str) -> None:
+    path = tmp_path / f"model.{format}"
+    code, out, err = _run(capsys, "export", "--format", format, "-o", str(path))
+    assert (code, err) == (0, "")
+    assert out.startswith(f"{path}: ")
+    assert sorted(p.name for p in tmp_path.iterdir()) == (["model.c", "model.h"] if format == "c" else ["model.onnx"])
+    assert b"latency_ns" in path.read_bytes()

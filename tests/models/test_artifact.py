@@ -81,7 +81,7 @@ def test_fortran_order_and_foreign_byte_order_are_read(tmp_path: Path) -> None:
         assert read[name].dtype.isnative
 
 
-@pytest.mark.parametrize("compress", [0, ("zlib", 3), ("xz", 3)])
+@pytest.mark.parametrize("compress", [0, ("zlib", 3), ("gzip", 3), ("bz2", 3), ("xz", 3), ("lzma", 3)])
 @pytest.mark.parametrize(
     "wrap",
     [
@@ -91,8 +91,9 @@ def test_fortran_order_and_foreign_byte_order_are_read(tmp_path: Path) -> None:
         lambda bomb: np.array([bomb, None], dtype=object),
         lambda bomb: {"x": np.array([[bomb]], dtype=object)},
         lambda bomb: OrderedDict(a=bomb),
+        lambda bomb: {"manifest": {"format": "irgauge"}, "tracks": {"kernel": np.array([{"x": [bomb]}], dtype=object)}},
     ],
-    ids=["root", "manifest", "deep", "object_array", "nested_object_array", "ordered_dict"],
+    ids=["root", "manifest", "deep", "object_array", "nested_object_array", "ordered_dict", "container_in_an_array"],
 )
 def test_code_in_a_file_is_refused_before_it_runs(tmp_path: Path, wrap: Callable[[Any], Any], compress: Any) -> None:
     touched = tmp_path / "touched"
@@ -126,6 +127,26 @@ def test_anything_but_plain_data_is_refused(tmp_path: Path, thing: Any) -> None:
     with pytest.raises(ArtifactError, match="not written"):
         write_artifact({"manifest": {"thing": thing}, "tracks": {}}, tmp_path / "n")
     assert not (tmp_path / "n").exists()
+
+
+def test_lz4_is_one_clear_line(tmp_path: Path) -> None:
+    """joblib can write it where the package lz4 is installed; we never do and do not read it."""
+    (tmp_path / "m").write_bytes(b"\x04\x22\x4d\x18" + bytes(range(200)))
+    with pytest.raises(ArtifactError, match="not a model file of irgauge, or damaged") as caught:
+        read_artifact(tmp_path / "m")
+    assert "\n" not in str(caught.value)
+
+
+def test_memory_mapped_arrays_are_neither_written_nor_read(tmp_path: Path) -> None:
+    joblib.dump({"manifest": {}, "tracks": {"a": np.arange(9.0)}}, tmp_path / "plain")
+    mapped = joblib.load(tmp_path / "plain", mmap_mode="r")
+    assert type(mapped["tracks"]["a"]) is np.memmap
+    with pytest.raises(ArtifactError, match="not written: it would hold a memmap"):
+        write_artifact(mapped, tmp_path / "m")
+    joblib.dump(mapped, tmp_path / "m")
+    with pytest.raises(ArtifactError, match=r"refused: it holds 'numpy\.memmap'") as caught:
+        read_plain(tmp_path / "m")
+    assert "\n" not in str(caught.value)
 
 
 HAND_MADE = {

@@ -185,6 +185,7 @@ def test_trees_on_selected_columns_read_the_full_row() -> None:
         ("cover", lambda a: a * 0, "not a usable number"),
         ("threshold", lambda a: a[:-1], "has shape"),
         ("roots", lambda a: a[::-1].copy(), "ascending"),
+        ("nan_left", lambda a: a & False, "would leave a leaf"),
     ],
 )
 def test_damaged_arrays_are_refused(field: str, change: Any, message: str) -> None:
