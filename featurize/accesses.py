@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -221,7 +220,7 @@ def _buffer(values: Values, memref: int) -> Buffer:
     defined = values.program.value_defs[memref]
     alias = isinstance(defined, Op) and (defined.name in _ALIASES or memref in values.tied) and bool(defined.operands)
     shape, strides, _ = values.layout(memref)
-    return Buffer(alias, shape, strides, max(1, math.prod(shape)), values.type_of(memref).element_bits or 32)
+    return Buffer(alias, shape, strides, max(1, product(shape)), values.type_of(memref).element_bits or 32)
 
 
 def _to_root(values: Values, memref: int, indices: list[Linear]) -> tuple[int, list[Linear], Linear | None]:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Hashable
 
 from .function_view import FunctionView
-from .nodes import Access, Loop
+from .nodes import Access, Loop, product
 from .trip_counts import ancestors
 
 LINE_BYTES = 64
@@ -254,7 +254,7 @@ class CacheModel:
             info = self.view.type_of(argument)
             if info.kind not in ("memref", "tensor"):
                 continue
-            size = max(1.0, math.prod(self.view.layout(argument)[0]) * (info.element_bits or 32) / 8)
+            size = max(1.0, product(self.view.layout(argument)[0]) * (info.element_bits or 32) / 8)
             out[argument] = 1.0 - max(0.0, min(room, size)) / size
             room -= size
         return out

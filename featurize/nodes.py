@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 
-from .affine import Linear, constant
+from .affine import LARGEST, Linear, constant
 from .program import Op
 
 UNKNOWN_TRIP = 16
@@ -203,4 +203,4 @@ class Node:
 
 
 def product(shape: Sequence[int | None]) -> int:
-    return math.prod(UNKNOWN_TRIP if d is None else d for d in shape)
+    return min(math.prod([UNKNOWN_TRIP if d is None else d for d in shape]), LARGEST)

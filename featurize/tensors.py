@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .function_view import FunctionView
-from .nodes import UNKNOWN_TRIP
+from .nodes import UNKNOWN_TRIP, product
 from .op_classes import TENSOR_VIEWS
 from .types import TypeInfo
 
@@ -108,7 +108,7 @@ def _is_view(name: str) -> bool:
 def _elements(t: TypeInfo) -> float:
     if t.shape is None:
         return float(UNKNOWN_TRIP) if t.kind in ("memref", "tensor") else 0.0
-    return float(math.prod(UNKNOWN_TRIP if d is None else d for d in t.shape))
+    return float(product(t.shape))
 
 
 def _bytes(t: TypeInfo) -> float:

@@ -33,8 +33,15 @@ class TripCounts:
 
     def count(self, loop: Loop, lowers: list[Linear], uppers: list[Linear], entries: float) -> None:
         """Set trip count, executions and range of a loop that is entered `entries` times; no `uppers`: unknown."""
-        loop.lowers = lowers
         loop.entries = entries
+        try:
+            self._count(loop, lowers, uppers, entries)
+        except OverflowError:  # bounds beyond all floats
+            loop.low = loop.high = 0.0
+            self._count(loop, [], [], entries)
+
+    def _count(self, loop: Loop, lowers: list[Linear], uppers: list[Linear], entries: float) -> None:
+        loop.lowers = lowers
         if len(lowers) == len(uppers) == 1 and not lowers[0].terms and not uppers[0].terms:
             low = lowers[0].const
             difference = uppers[0].const - low

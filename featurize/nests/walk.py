@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from ..accesses import place
 from ..affine import Linear, constant, dot, variable
-from ..nodes import UNKNOWN_TRIP, Access, Loop, Node
+from ..nodes import UNKNOWN_TRIP, Access, Loop, Node, product
 from ..program import Op
 from ..types import parse_type
 from .nest import Implied, ImpliedNest, Touch
@@ -133,7 +132,7 @@ def _touch(
     else:
         access.root = scratch[value]
         access.shape = tuple(UNKNOWN_TRIP if e is None else e for e in shape)
-        access.extent = max(1, math.prod(access.shape))
+        access.extent = max(1, product(access.shape))
         strides = [1] * len(shape)
         for d in range(len(shape) - 2, -1, -1):
             strides[d] = strides[d + 1] * max(1, access.shape[d + 1])
