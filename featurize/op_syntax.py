@@ -131,6 +131,8 @@ def _lex(template: str) -> list[_Token] | None:
         except Unreadable:
             return None
         token = _Token(kind, template[pos:end], spaced)
+        if token.text == ">=" and open_at and out[open_at[-1]].text == "<":
+            return None  # a bracket and an equals sign
         if kind == "open":
             open_at.append(len(out))
         elif kind == "close":
