@@ -13,6 +13,7 @@ from ..errors import UsageError
 KINDS = ("count", "time", "bytes", "share", "ratio")
 
 X86 = "x86-64-v3"
+NEOVERSE = "neoverse-v2"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,10 @@ def _x86(name: str, unit: str, kind: str, how: str, tool: str, *, lower: bool = 
     return Target("kernel", X86, name, unit, kind, lower, exact, how, tool)
 
 
+def _neoverse(name: str, unit: str, kind: str, how: str, tool: str, *, lower: bool = True) -> Target:
+    return Target("kernel", NEOVERSE, name, unit, kind, lower, True, how, tool)
+
+
 TARGETS: tuple[Target, ...] = (
     _x86(
         "static_instructions", "instructions", "count", "machine instructions of the function, padding left out", "llc"
@@ -76,7 +81,7 @@ TARGETS: tuple[Target, ...] = (
         "mca_cycles",
         "cycles",
         "ratio",
-        "cycles per iteration of the block that executes most instructions, at 100 iterations, znver4 model",
+        "cycles per iteration of the block that executes most instructions, repeated 10 to 100 times, znver4 model",
         "llvm-mca",
     ),
     _x86(
@@ -138,6 +143,38 @@ TARGETS: tuple[Target, ...] = (
         "wall time of one warm call on one pinned core: median over >= 7 repeats of >= 1 ms",
         "this CPU",
         exact=False,
+    ),
+    _neoverse(
+        "static_instructions", "instructions", "count", "machine instructions of the function, padding left out", "llc"
+    ),
+    _neoverse("code_bytes", "bytes", "bytes", "size of the function's symbol in the object file", "llvm-mc"),
+    _neoverse(
+        "gpr_used",
+        "registers",
+        "count",
+        "distinct general-purpose registers the function names (sp and the zero register left out)",
+        "llc",
+    ),
+    _neoverse(
+        "vec_used", "registers", "count", "distinct vector registers the function names (NEON and SVE are one)", "llc"
+    ),
+    _neoverse("spills", "instructions", "count", "stores to spill slots, as the register allocator marks them", "llc"),
+    _neoverse("reloads", "instructions", "count", "loads from spill slots, folded ones included", "llc"),
+    _neoverse(
+        "mca_cycles",
+        "cycles",
+        "ratio",
+        "cycles per iteration of the block estimated to execute most instructions (by loop depth: nothing is run for "
+        "this device), repeated 10 to 100 times, neoverse-v2 model",
+        "llvm-mca",
+    ),
+    _neoverse(
+        "mca_ipc",
+        "instructions/cycle",
+        "ratio",
+        "instructions per cycle of that block, same run",
+        "llvm-mca",
+        lower=False,
     ),
 )
 

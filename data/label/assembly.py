@@ -1,6 +1,6 @@
 """What one function's assembly says: instructions, blocks, registers, spills, floating-point work.
 
-Pure text analysis of llc's AT&T output for x86-64; nothing is run here.
+Pure text analysis of llc's output, x86-64 (AT&T) and AArch64; nothing is run here.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ...errors import LabelError
+from ..targets import NEOVERSE, X86
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,9 @@ class Instruction:
     text: str
     """Mnemonic and operands, e.g. "vaddps %ymm1, %ymm0, %ymm0"."""
     comment: str
-    """What llc wrote behind `#`, e.g. "8-byte Spill"; "" if nothing."""
+    """What llc wrote behind `#` or `//`, e.g. "8-byte Spill"; "" if nothing."""
+    loop_depth: int
+    """Loops around it, as llc marks them; 0 outside of all."""
 
     @property
     def mnemonic(self) -> str:
@@ -43,10 +46,16 @@ class Function:
 
 
 _LABEL = re.compile(r'^("?[\w.$]+"?):')
-_JUMP = re.compile(r"^(j[a-z]+|ret[lqw]?)\b")
+_BLOCK_COMMENT = re.compile(r"^(?:#|//) %bb\.\d+:")
+_DEPTH = re.compile(r"(?:Loop Header: Depth=|in Loop: Header=\S+ Depth=)(\d+)")
+_JUMP = {
+    X86: re.compile(r"^(j[a-z]+|ret[lqw]?)\b"),
+    NEOVERSE: re.compile(r"^(b|b\.\w+|br|ret\w*|cbn?z|tbn?z)\b"),
+}
+_COMMENT = {X86: "#", NEOVERSE: "//"}
 
 
-def parse_function(assembly: str, name: str) -> Function:
+def parse_function(assembly: str, name: str, device: str = X86) -> Function:
     """Find function `name` in llc's output.
 
     Raises
@@ -57,6 +66,8 @@ def parse_function(assembly: str, name: str) -> Function:
     instructions: list[Instruction] = []
     starts: set[int] = set()
     inside = False
+    depth = 0
+    comment_mark, jump = _COMMENT[device], _JUMP[device]
     for number, raw in enumerate(assembly.splitlines(), 1):
         label = _LABEL.match(raw)
         if label:
@@ -66,19 +77,29 @@ def parse_function(assembly: str, name: str) -> Function:
                 break
             if inside:
                 starts.add(len(instructions))
+        if not inside:
             continue
-        if not inside or not raw.startswith("\t"):
+        if label or _BLOCK_COMMENT.match(raw):
+            depth = _depth_in(raw)
             continue
-        text, _, comment = raw.partition("#")
+        if not raw.startswith("\t"):  # goes on with what stands behind a label
+            depth = _depth_in(raw) or depth
+            continue
+        text, _, comment = raw.partition(comment_mark)
         text = " ".join(text.split())
         if not text or text.startswith("."):
             continue
-        instructions.append(Instruction(number, text, comment.strip()))
-        if _JUMP.match(text):
+        instructions.append(Instruction(number, text, comment.strip(), depth))
+        if jump.match(text):
             starts.add(len(instructions))
     if not instructions:
         raise LabelError("no-function", f"no instructions of {name} in the assembly")
     return Function(tuple(instructions), tuple(sorted(s for s in starts | {0} if s < len(instructions))))
+
+
+def _depth_in(line: str) -> int:
+    found = _DEPTH.search(line)
+    return int(found[1]) if found else 0
 
 
 def _register_names() -> dict[str, str]:
@@ -95,15 +116,28 @@ def _register_names() -> dict[str, str]:
 
 _GPR = _register_names()
 """Every spelling of a general-purpose register -> its 64-bit name; rsp and rip left out."""
-_REGISTER = re.compile(r"%([a-z0-9]+)")
-_VECTOR_REGISTER = re.compile(r"[xyz]mm(\d+)")
+_X86_REGISTER = re.compile(r"%([a-z0-9]+)")
+_X86_VECTOR = re.compile(r"[xyz]mm(\d+)")
+_ARM_REGISTER = re.compile(r"(?<![\w.:$#])[wx](\d+)\b")
+_ARM_VECTOR = re.compile(r"(?<![\w.:$#])[vqdshbz](\d+)\b")
+_ARM_SYMBOL = re.compile(r"^(?:adrp?\s+\w+, .*|bl? .*)|:\w+:[\w.$]+")
+"""Where a symbol stands that could look like a register."""
 
 
-def registers_used(function: Function) -> tuple[int, int]:
+def registers_used(function: Function, device: str = X86) -> tuple[int, int]:
     """Distinct general-purpose and vector registers that the function names."""
-    named = {name for i in function.instructions for name in _REGISTER.findall(i.text)}
-    vectors = {m[1] for name in named if (m := _VECTOR_REGISTER.fullmatch(name))}
-    return len({_GPR[name] for name in named if name in _GPR}), len(vectors)
+    if device == X86:
+        named = {name for i in function.instructions for name in _X86_REGISTER.findall(i.text)}
+        vectors = {m[1] for name in named if (m := _X86_VECTOR.fullmatch(name))}
+        return len({_GPR[name] for name in named if name in _GPR}), len(vectors)
+    operands = [_ARM_SYMBOL.sub(_first_register, i.text) for i in function.instructions]
+    general = {number for text in operands for number in _ARM_REGISTER.findall(text) if int(number) < 31}
+    return len(general), len({number for text in operands for number in _ARM_VECTOR.findall(text)})
+
+
+def _first_register(match: re.Match[str]) -> str:
+    """What is left of an instruction without its symbol."""
+    return match[0].partition(",")[0] if match[0].startswith("adr") else ""
 
 
 def spills_and_reloads(function: Function) -> tuple[int, int]:
@@ -167,6 +201,11 @@ def vector_utilization(function: Function, executions: Mapping[int, int]) -> flo
         total += done
         full += done if full_width else 0
     return full / total if total else 0.0
+
+
+def deepest_block(function: Function) -> Sequence[Instruction]:
+    """The block that probably executes most instructions, where nothing was run: the longest of the deepest loop."""
+    return max(function.blocks(), key=lambda block: (block[0].loop_depth, len(block)))
 
 
 def hottest_block(function: Function, executions: Mapping[int, int]) -> Sequence[Instruction]:

@@ -1,16 +1,27 @@
-// Runs one compiled kernel: `count` calls it once (for callgrind), `probe` says what one call costs, `time` measures it.
+// Runs compiled kernels, each in a child process: `count` calls each once (under callgrind), `time` measures some, `call`
+// calls one without a child (for a debugger).
 //
-// The kernel comes from an assembly file that defines `irgauge_kernel` and `irgauge_arguments` (see executable.py).
-// Operands, heap and stack lie at fixed addresses, so that a cache simulator sees the same run every time.
+// The kernels come from an assembly file that defines `irgauge_num_kernels` and `irgauge_kernels` (see executable.py). The
+// children are forked from one parent whose state does not depend on which kernels there are, operands, heap and stack lie
+// at fixed addresses, and the caches are swept before the operands are written: a kernel's counts are the same alone and
+// among others.
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <immintrin.h>
+#include <math.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
+#include <valgrind/callgrind.h>
 
 #define MAX_ARGUMENTS 32
 #define LINE 64
@@ -27,14 +38,20 @@ struct argument {
   uint64_t bytes; // of the memref; the value itself for an integer scalar
 };
 
-extern const uint64_t irgauge_num_arguments;
-extern const struct argument irgauge_arguments[];
-
 typedef void *P;
 typedef void kernel_fn(double, double, double, double, double, double, double, double, P, P, P, P, P, P, P, P, P, P, P, P, P,
                        P, P, P, P, P, P, P, P, P, P, P, P, P, P, P, P, P, P, P);
-extern kernel_fn irgauge_kernel;
 
+struct kernel {
+  kernel_fn *entry;
+  uint64_t num_arguments;
+  const struct argument *arguments;
+};
+
+extern const uint64_t irgauge_num_kernels;
+extern const struct kernel irgauge_kernels[];
+
+static struct kernel kernel; // the one that this process runs
 static P operands[MAX_ARGUMENTS];
 static char *heap_begin, *heap_next, *heap_end;
 
@@ -88,7 +105,8 @@ static void reset_heap(void) {
   num_sizes = 0;
 }
 
-static uint64_t random_state = 0x9e3779b97f4a7c15ull;
+#define RANDOM_STATE 0x9e3779b97f4a7c15ull
+static uint64_t random_state = RANDOM_STATE;
 static uint64_t next_random(void) {
   random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
   return random_state >> 33;
@@ -121,10 +139,11 @@ static void fill(char *at, uint64_t kind, uint64_t bytes) {
   }
 }
 
+
 static void place_operands(void) {
   uint64_t total = 0;
-  for (uint64_t i = 0; i < irgauge_num_arguments; ++i)
-    if (irgauge_arguments[i].kind != INTEGER_SCALAR) total += irgauge_arguments[i].bytes + 2 * LINE;
+  for (uint64_t i = 0; i < kernel.num_arguments; ++i)
+    if (kernel.arguments[i].kind != INTEGER_SCALAR) total += kernel.arguments[i].bytes + 2 * LINE;
   total = (total + 4095) / 4096 * 4096;
   char *arena = mmap(ARENA_ADDRESS, total + HEAP_BYTES, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
@@ -134,8 +153,8 @@ static void place_operands(void) {
   }
   heap_begin = arena + total;
   heap_end = heap_begin + HEAP_BYTES;
-  for (uint64_t i = 0; i < irgauge_num_arguments; ++i) {
-    const struct argument *argument = &irgauge_arguments[i];
+  for (uint64_t i = 0; i < kernel.num_arguments; ++i) {
+    const struct argument *argument = &kernel.arguments[i];
     if (argument->kind == INTEGER_SCALAR) {
       operands[i] = (P)(uintptr_t)argument->bytes;
       continue;
@@ -168,8 +187,8 @@ static double element(const char *at, uint64_t kind) {
 // the absolute values with the same weights.
 static void sum_operands(double *sum, double *scale) {
   *sum = *scale = 0;
-  for (uint64_t i = 0; i < irgauge_num_arguments; ++i) {
-    const struct argument *argument = &irgauge_arguments[i];
+  for (uint64_t i = 0; i < kernel.num_arguments; ++i) {
+    const struct argument *argument = &kernel.arguments[i];
     if (argument->kind == INTEGER_SCALAR) continue;
     size_t width = element_bytes(argument->kind);
     for (uint64_t at = 0; at + width <= argument->bytes; at += width) {
@@ -194,7 +213,7 @@ static void call_kernel(void) {
   double s = scalar();
   P *o = operands;
   reset_heap();
-  irgauge_kernel(s, s, s, s, s, s, s, s, o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11], o[12], o[13],
+  kernel.entry(s, s, s, s, s, s, s, s, o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11], o[12], o[13],
                  o[14], o[15], o[16], o[17], o[18], o[19], o[20], o[21], o[22], o[23], o[24], o[25], o[26], o[27], o[28],
                  o[29], o[30], o[31]);
 }
@@ -253,24 +272,142 @@ static void time_kernel(int repeats, double min_repeat_ns) {
   printf("\n");
 }
 
+// What a kernel may call: all of it is in every program, so that each lies at the same address whichever kernels there are.
+// Clang's runtime has conversions to bf16 that this compiler's may lack.
+uint16_t irgauge_truncsfbf2(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, 4);
+  if (value != value) return (uint16_t)(bits >> 16 | 0x40);
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+uint16_t irgauge_truncdfbf2(double value) {
+  float single = (float)value; // rounded to odd first: the second rounding then sees whether the first lost something
+  uint32_t bits;
+  memcpy(&bits, &single, 4);
+  if ((double)single != value && value == value && (bits & 0x7f800000) != 0x7f800000) {
+    int too_far = single < 0 ? (double)single < value : (double)single > value;
+    if (too_far) --bits;
+    bits |= 1;
+    memcpy(&single, &bits, 4);
+  }
+  return irgauge_truncsfbf2(single);
+}
+extern void __truncdfhf2(void), __truncsfhf2(void), __extendhfsf2(void), __divti3(void), __modti3(void), __udivti3(void), __umodti3(void),
+    __multi3(void);
+#define BOTH(name) (void *)name, (void *)name##f
+static void *const library[] = {
+    memset, memcpy, memmove, memcmp, __truncdfhf2, __truncsfhf2, __extendhfsf2, __divti3, __modti3, __udivti3, __umodti3, __multi3,
+    BOTH(acos), BOTH(acosh), BOTH(asin), BOTH(asinh), BOTH(atan), BOTH(atan2), BOTH(atanh), BOTH(cbrt), BOTH(ceil), BOTH(copysign),
+    BOTH(cos), BOTH(cosh), BOTH(erf), BOTH(erfc), BOTH(exp), BOTH(exp2), BOTH(exp10), BOTH(expm1), BOTH(fabs), BOTH(floor), BOTH(fma), BOTH(fmax),
+    BOTH(fmin), BOTH(fmod), BOTH(frexp), BOTH(ldexp), BOTH(log), BOTH(log10), BOTH(log1p), BOTH(log2), BOTH(logb), BOTH(nearbyint), BOTH(pow),
+    BOTH(remainder), BOTH(rint), BOTH(round), BOTH(roundeven), BOTH(sin), BOTH(sincos), BOTH(sinh), BOTH(sqrt), BOTH(tan), BOTH(tanh), BOTH(tgamma),
+    BOTH(lgamma), BOTH(trunc)};
+
+// More lines than both simulated caches hold, twice; reading all leaves the same lines in them whatever was there.
+#define SWEEP_BYTES (2ull << 20)
+static char swept[SWEEP_BYTES] __attribute__((aligned(128 << 10)));
+__asm__(".section .text.irgauge_sweep,\"ax\",@progbits\n.p2align 16\nirgauge_sweep_code:\n.rept 4370\n"
+        ".byte 0x66,0x66,0x66,0x66,0x66,0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0\n.endr\nret\n.text\n"); // nops of 64 KiB: twice the cache
+extern void irgauge_sweep_code(void);
+
+__attribute__((noinline)) static void sweep_caches(void) {
+  irgauge_sweep_code();
+  for (size_t at = 0; at < SWEEP_BYTES; at += LINE) __asm__ volatile("movb (%0), %%al" ::"r"(swept + at) : "rax");
+}
+
+static void limit(int resource, rlim_t most) {
+  struct rlimit limits = {most, most};
+  setrlimit(resource, &limits);
+}
+
+static uint64_t cpu_seconds;
+
+static void prepare(uint64_t number) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_CPU, cpu_seconds);
+  kernel = irgauge_kernels[number];
+  sweep_caches();
+  place_operands();
+}
+
+// The parent does the same for every kernel, in registers and on the same lines of its stack, without a branch that could
+// go another way: the fork, the wait and the report are plain system calls. Prints "<process> <wait status>" as two
+// numbers of 8 bytes each.
+static inline long system_call(long number, long a, long b, long c, long d) {
+  register long r10 __asm__("r10") = d;
+  long result;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
+  return result;
+}
+
+#define WARM_FORKS 4 // children that end at once: after them the state of caches and predictors does not move any more
+
+__attribute__((noinline)) static void count_all(void) {
+  sweep_caches(); // what the simulator has translated once, children inherit
+  for (int kind = F16; kind < INTEGER_SCALAR; ++kind) fill(swept, kind, 3 * PATTERN * element_bytes(kind));
+  random_state = RANDOM_STATE;
+  volatile struct {
+    int64_t process, status;
+  } report;
+  for (uint64_t number = 0; number < irgauge_num_kernels + WARM_FORKS; ++number) {
+    report.status = 0;
+    report.process = system_call(SYS_fork, 0, 0, 0, 0);
+    if (report.process == 0) {
+      if (number < WARM_FORKS) system_call(SYS_exit_group, 0, 0, 0, 0);
+      prepare(number - WARM_FORKS);
+      CALLGRIND_ZERO_STATS;
+      call_kernel();
+      system_call(SYS_exit_group, 0, 0, 0, 0);
+    }
+    system_call(SYS_wait4, report.process, (long)&report.status, 0, 0);
+    system_call(SYS_write, 1, (long)&report, sizeof report, 0);
+  }
+}
+
+static int time_in_child(uint64_t number, int repeats, double min_repeat_ns) {
+  pid_t child = fork();
+  if (child == 0) {
+    prepare(number);
+    printf("%llu ", (unsigned long long)number);
+    time_kernel(repeats, min_repeat_ns);
+    fflush(stdout);
+    _exit(0);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) return 3;
+  if (status != 0) printf("%llu failed %d\n", (unsigned long long)number, status);
+  fflush(stdout);
+  return 0;
+}
+
+// usage: count CPU_SECONDS | time CPU_SECONDS REPEATS MIN_REPEAT_NS NUMBER... | call NUMBER
 int main(int argc, char **argv) {
-  if (argc < 2 || irgauge_num_arguments > MAX_ARGUMENTS) return 2;
+  if (argc < 3) return 2;
   size_t below = (uintptr_t)__builtin_frame_address(0) % STACK_ALIGNMENT;
   volatile char *pad = alloca(below + 1); // frames of the kernel start at the same place whatever the environment holds
   pad[0] = 0;
+  __asm__ volatile("" ::"r"(library));
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (int i = 0; i < 2048; ++i) reference_data[i] = 0.5 + 1e-4 * i;
+  memset(swept, 1, sizeof swept);
   _mm_setcsr(_mm_getcsr() | 0x8040); // denormals are zero: they would change the time
-  place_operands();
+  cpu_seconds = strtoull(argv[2], NULL, 10);
   if (strcmp(argv[1], "count") == 0) {
-    call_kernel();
-  } else if (strcmp(argv[1], "probe") == 0) {
-    double start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    call_kernel();
-    printf("%.0f\n", clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start);
-  } else if (strcmp(argv[1], "time") == 0 && argc == 4) {
-    int repeats = atoi(argv[2]);
+    count_all();
+  } else if (strcmp(argv[1], "time") == 0 && argc > 5) {
+    int repeats = atoi(argv[3]), failed = 0;
     if (repeats < 1 || repeats > MAX_REPEATS) return 2;
-    time_kernel(repeats, atof(argv[3]));
+    for (int i = 5; i < argc && !failed; ++i) {
+      uint64_t number = strtoull(argv[i], NULL, 10);
+      if (number >= irgauge_num_kernels) return 2;
+      failed = time_in_child(number, repeats, atof(argv[4]));
+    }
+    return failed;
+  } else if (strcmp(argv[1], "call") == 0) {
+    cpu_seconds = RLIM_INFINITY;
+    prepare(strtoull(argv[2], NULL, 10));
+    call_kernel();
   } else {
     return 2;
   }

@@ -1,8 +1,9 @@
-"""Labels of the kernel track: one MLIR function to every `x86-64-v3` target."""
+"""Labels of the kernel track: MLIR functions to every target, many at a time."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +11,11 @@ from ...errors import LabelError
 from ...featurize.featurizer import functions_of
 from ...featurize.program import Program
 from ...featurize.reader import read
-from ..targets import X86
+from ..targets import NEOVERSE, X86
 from .assembly import (
+    Function,
+    Instruction,
+    deepest_block,
     has_masked_accesses,
     hottest_block,
     parse_function,
@@ -20,13 +24,14 @@ from .assembly import (
     true_executions,
     vector_utilization,
 )
-from .callgrind import count
-from .executable import KERNEL, Argument, arguments_of, build, code_bytes, kernel_assembly
-from .latency import Latency, call_cpu_ns, measure
-from .llvm import mca, to_assembly
+from .callgrind import Counts, count
+from .executable import Argument, Placed, arguments_of, build, kernel_assembly
+from .latency import Latency, measure
+from .llvm import code_bytes, mca, to_assemblies
+from .tools import in_halves
 
-MAX_CALL_NS = 80e6
-"""Kernels that need more processor time are not executed under callgrind: counting them would take minutes."""
+MAX_INSTRUCTIONS = 1_000_000_000
+"""Kernels that execute more in one call have static targets only: they could not be counted or timed in seconds."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +41,11 @@ class ExactLabels:
     values: dict[str, float]
     """Column, e.g. "x86-64-v3/spills" -> value. A column that could not be had is missing."""
     assembly: str
-    """What was compiled, ready for `build`; latencies are measured from it later."""
+    """What was compiled for x86-64, ready for `build`; latencies are measured from it later."""
     skipped: tuple[str, str] | None
     """Why the executed targets are missing: a reason and its detail; None if they are there."""
+    incomplete: tuple[str, str] | None = None
+    """Why the targets of neoverse-v2 are missing; None if they are there."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,23 @@ def signatures(program: Program) -> list[Signature]:
     return found
 
 
-def label_exact(mlir: str, *, timeout_s: float = 20.0) -> ExactLabels:
+@dataclass
+class _Work:
+    """One program on its way through the steps."""
+
+    signature: Signature
+    function: Function
+    runnable: str
+    values: dict[str, float]
+    arguments: list[Argument] | None
+    skipped: tuple[str, str] | None = None
+    incomplete: tuple[str, str] | None = None
+
+    def finished(self) -> ExactLabels:
+        return ExactLabels(self.values, self.runnable, self.skipped, self.incomplete)
+
+
+def label_exact(mlir: str) -> ExactLabels:
     """Compile a module's one public function, count what it executes once, and read its static targets.
 
     Raises
@@ -70,79 +93,190 @@ def label_exact(mlir: str, *, timeout_s: float = 20.0) -> ExactLabels:
     LabelError
         It does not compile. Where it compiles and does not run, the static targets are there and `skipped` says why.
     """
-    found = signatures(read(mlir))
-    if len(found) != 1:
-        raise LabelError("no-function", f"expected one public function with a body, found {len(found)}")
-    return label_function(mlir, found[0], timeout_s=timeout_s)
+    (labels,) = label_batch([(mlir, only_signature(mlir))])
+    if isinstance(labels, LabelError):
+        raise labels
+    return labels
 
 
-def label_function(mlir: str, signature: Signature, *, timeout_s: float = 20.0) -> ExactLabels:
-    """Label one function of a module; see `label_exact`."""
-    assembly = to_assembly(mlir, timeout_s=timeout_s)
-    function = parse_function(assembly, signature.name)
-    gprs, vectors = registers_used(function)
-    spills, reloads = spills_and_reloads(function)
-    values: dict[str, float] = {
-        "static_instructions": len(function.instructions),
-        "gpr_used": gprs,
-        "vec_used": vectors,
-        "spills": spills,
-        "reloads": reloads,
-    }
-    skipped: tuple[str, str] | None = None
-    arguments: list[Argument] = []
-    try:
-        arguments = arguments_of(signature.argument_types)
-    except LabelError as error:
-        skipped = (error.reason, error.detail)
-    runnable = kernel_assembly(assembly, signature.name, arguments)
-    with tempfile.TemporaryDirectory(prefix="irgauge-") as name:
-        folder = Path(name)
-        try:
-            values["code_bytes"] = code_bytes(build(runnable, folder))
-            if skipped is None:
-                values |= _executed(folder, runnable, timeout_s)
-        except LabelError as error:
-            skipped = (error.reason, error.detail)
-    return ExactLabels({f"{X86}/{key}": float(value) for key, value in values.items()}, runnable, skipped)
-
-
-def _executed(folder: Path, assembly: str, timeout_s: float) -> dict[str, float]:
-    """Targets that need a run of the built kernel."""
-    call_ns = call_cpu_ns(folder, timeout_s=timeout_s)
-    if call_ns > MAX_CALL_NS:
-        raise LabelError("too-long", f"one call takes {call_ns / 1e6:.0f} ms, over {MAX_CALL_NS / 1e6:.0f} ms")
-    counts = count(folder)
-    function = parse_function(assembly, KERNEL)
-    executions = true_executions(function, counts.executions)
-    counted_twice = sum(counts.executions.values()) - sum(executions.values())
-    cycles, ipc = mca(hottest_block(function, executions))
-    values: dict[str, float] = {
-        "mca_cycles": cycles,
-        "mca_ipc": ipc,
-        "vector_utilization": vector_utilization(function, executions),
-        "instructions_executed": counts.total("Ir") - counted_twice,
-        "branch_mispredicts": counts.total("Bcm", "Bim"),
-    }
-    if not has_masked_accesses(function):  # callgrind would miss their data
-        values["data_refs"] = counts.total("Dr", "Dw")
-        values["l1d_misses"] = counts.total("D1mr", "D1mw")
-        values["ll_misses"] = counts.total("DLmr", "DLmw")
-    return values
-
-
-def label_latency(assembly: str, core: int) -> Latency:
-    """Build `ExactLabels.assembly` again and time it on `core`.
+def only_signature(mlir: str) -> Signature:
+    """The one public function of a module.
 
     Raises
     ------
     LabelError
-        It does not link, run, or end in time.
+        reason "no-function": there is none, or several.
     """
+    found = signatures(read(mlir))
+    if len(found) != 1:
+        raise LabelError("no-function", f"expected one public function with a body, found {len(found)}")
+    return found[0]
+
+
+def label_batch(items: Sequence[tuple[str, Signature]]) -> list[ExactLabels | LabelError]:
+    """Label one function of each module. What a program's labels are does not depend on the others of its batch.
+
+    A program that does not compile has its error in its place.
+    """
+    results: list[_Work | LabelError] = []
+    neoverse: list[tuple[_Work, str]] = []
+    assemblies = to_assemblies([mlir for mlir, _ in items])
+    for (_, signature), compiled in zip(items, assemblies, strict=True):
+        try:
+            if isinstance(compiled, LabelError):
+                raise compiled
+            if isinstance(compiled[X86], LabelError):
+                raise compiled[X86]
+            work = _static(signature, compiled[X86])
+        except LabelError as error:
+            results.append(error)
+            continue
+        results.append(work)
+        if isinstance(for_arm := compiled[NEOVERSE], LabelError):
+            work.incomplete = for_arm.reason, for_arm.detail
+        else:
+            neoverse.append((work, for_arm))
+    compiled_well = [work for work in results if isinstance(work, _Work)]
+    for runs in (True, False):  # those that cannot be called are linked only, in a program of their own
+        part = [work for work in compiled_well if (work.arguments is not None) == runs]
+        _executed(part, in_halves(_build_and_count if runs else _build_only, part))
+    _for_neoverse(neoverse)
+    return [work.finished() if isinstance(work, _Work) else work for work in results]
+
+
+def _static(signature: Signature, assembly: str) -> _Work:
+    """What can be read from the assembly for x86-64."""
+    function = parse_function(assembly, signature.name)
+    arguments, skipped = None, None
+    try:
+        arguments = arguments_of(signature.argument_types)
+    except LabelError as error:
+        skipped = error.reason, error.detail
+    runnable = kernel_assembly(assembly, signature.name, arguments or [])
+    return _Work(signature, function, runnable, _read_off(function, X86), arguments, skipped)
+
+
+def _read_off(function: Function, device: str) -> dict[str, float]:
+    general, vectors = registers_used(function, device)
+    spills, reloads = spills_and_reloads(function)
+    return {
+        f"{device}/static_instructions": float(len(function.instructions)),
+        f"{device}/gpr_used": float(general),
+        f"{device}/vec_used": float(vectors),
+        f"{device}/spills": float(spills),
+        f"{device}/reloads": float(reloads),
+    }
+
+
+_Counted = tuple[Placed, Counts | LabelError | None]
+"""Where the kernel lies, and what it executed (None: not run)."""
+
+
+def _build_only(works: Sequence[_Work]) -> list[_Counted]:
     with tempfile.TemporaryDirectory(prefix="irgauge-") as name:
-        folder = Path(name)
-        build(assembly, folder)
-        return measure(folder, core)
+        return [(kernel, None) for kernel in build([w.runnable for w in works], Path(name)).kernels]
+
+
+def _build_and_count(works: Sequence[_Work]) -> list[_Counted]:
+    with tempfile.TemporaryDirectory(prefix="irgauge-") as name:
+        program = build([w.runnable for w in works], Path(name))
+        return list(zip(program.kernels, count(program), strict=True))
+
+
+def _executed(works: Sequence[_Work], counted: Sequence[_Counted | LabelError]) -> None:
+    """Enter the targets that need a run of the built kernel, or the reason why there are none."""
+    hottest: list[tuple[_Work, Sequence[Instruction]]] = []
+    for work, result in zip(works, counted, strict=True):
+        if isinstance(result, LabelError):
+            work.skipped = result.reason, result.detail
+            continue
+        placed, counts = result
+        work.values[f"{X86}/code_bytes"] = float(placed.code_bytes)
+        if isinstance(counts, LabelError):
+            work.skipped = counts.reason, counts.detail
+        elif counts is not None:
+            counted = placed.lines_of(counts.executions)
+            executions = true_executions(work.function, counted)
+            counted_twice = sum(counted.values()) - sum(executions.values())
+            instructions = counts.total("Ir") - counted_twice
+            if instructions > MAX_INSTRUCTIONS:
+                work.skipped = "too-long", f"one call executes {instructions:,} instructions"
+                continue
+            work.values |= _events(work.function, counts, executions, instructions)
+            hottest.append((work, hottest_block(work.function, executions)))
+    _block_targets(hottest, X86)
+
+
+def _events(function: Function, counts: Counts, executions: dict[int, int], instructions: int) -> dict[str, float]:
+    values: dict[str, float] = {
+        f"{X86}/vector_utilization": vector_utilization(function, executions),
+        f"{X86}/instructions_executed": float(instructions),
+        f"{X86}/branch_mispredicts": float(counts.total("Bcm", "Bim")),
+    }
+    if not has_masked_accesses(function):  # callgrind would miss their data
+        values[f"{X86}/data_refs"] = float(counts.total("Dr", "Dw"))
+        values[f"{X86}/l1d_misses"] = float(counts.total("D1mr", "D1mw"))
+        values[f"{X86}/ll_misses"] = float(counts.total("DLmr", "DLmw"))
+    return values
+
+
+def _block_targets(blocks: Sequence[tuple[_Work, Sequence[Instruction]]], device: str) -> None:
+    for (work, _), result in zip(blocks, mca([block for _, block in blocks], device), strict=True):
+        if isinstance(result, LabelError):
+            if device == X86:
+                work.skipped = work.skipped or (result.reason, result.detail)
+            else:
+                work.incomplete = work.incomplete or (result.reason, result.detail)
+            continue
+        work.values[f"{device}/mca_cycles"], work.values[f"{device}/mca_ipc"] = result
+
+
+def _for_neoverse(items: Sequence[tuple[_Work, str]]) -> None:
+    """Enter the targets of the device on which nothing is run."""
+    blocks: list[tuple[_Work, Sequence[Instruction]]] = []
+    sizes = code_bytes([assembly for _, assembly in items], [work.signature.name for work, _ in items], NEOVERSE)
+    for (work, assembly), size in zip(items, sizes, strict=True):
+        try:
+            if isinstance(size, LabelError):
+                raise size
+            function = parse_function(assembly, work.signature.name, NEOVERSE)
+        except LabelError as error:
+            work.incomplete = error.reason, error.detail
+            continue
+        work.values[f"{NEOVERSE}/code_bytes"] = float(size)
+        work.values |= _read_off(function, NEOVERSE)
+        blocks.append((work, deepest_block(function)))
+    _block_targets(blocks, NEOVERSE)
+
+
+def runnable_assemblies(items: Sequence[tuple[str, Signature]]) -> list[str | LabelError]:
+    """`ExactLabels.assembly` of each function, without labelling it: for programs whose labels are known."""
+    results: list[str | LabelError] = []
+    for (_, signature), compiled in zip(items, to_assemblies([mlir for mlir, _ in items]), strict=True):
+        try:
+            if isinstance(compiled, LabelError):
+                raise compiled
+            if isinstance(compiled[X86], LabelError):
+                raise compiled[X86]
+            results.append(_static(signature, compiled[X86]).runnable)
+        except LabelError as error:
+            results.append(error)
+    return results
+
+
+def label_latencies(assemblies: Sequence[str], core: int) -> list[Latency | LabelError]:
+    """Build results of `ExactLabels.assembly` again, in one program, and time them on `core`, one after the other.
+
+    One that does not link, run, or end in time has its error in its place.
+    """
+
+    def work(part: Sequence[str]) -> list[Latency | LabelError]:
+        with tempfile.TemporaryDirectory(prefix="irgauge-") as name:
+            program = build(part, Path(name))
+            measured = measure(program, range(len(part)), core)
+        return [measured[number] for number in range(len(part))]
+
+    return list(in_halves(work, assemblies))
 
 
 def label_functions(program: Program, *, latency_core: int | None = None) -> dict[str, dict[str, float]]:
@@ -157,10 +291,13 @@ def label_functions(program: Program, *, latency_core: int | None = None) -> dic
     if not found:
         raise LabelError("no-function", f"{program.path}: no public func.func with a body")
     labelled = {}
-    for signature in found:
-        labels = label_function(program.text, signature)
-        values = dict(labels.values)
+    for signature, labels in zip(found, label_batch([(program.text, s) for s in found]), strict=True):
+        if isinstance(labels, LabelError):
+            raise labels
+        labelled[signature.name] = dict(labels.values)
         if latency_core is not None and labels.skipped is None:
-            values[f"{X86}/latency_ns"] = label_latency(labels.assembly, latency_core).median_ns
-        labelled[signature.name] = values
+            (latency,) = label_latencies([labels.assembly], latency_core)
+            if isinstance(latency, LabelError):
+                raise latency
+            labelled[signature.name][f"{X86}/latency_ns"] = latency.median_ns
     return labelled

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from .tools import run
+from ...errors import LabelError
+from .executable import Program
+from .tools import ended_by, run
 
 REPEATS = 9
 MIN_REPEAT_NS = 1e6
@@ -43,42 +45,52 @@ class Latency:
         return (high - low) / self.median_ns
 
 
-def measure(folder: Path, core: int, *, timeout_s: float = 60.0) -> Latency:
-    """Time `folder/kernel` on `core`, again while the repeats spread over 5 %, and keep the calmest attempt.
+def measure(program: Program, numbers: Sequence[int], core: int, *, cpu_s: int = 60) -> dict[int, Latency | LabelError]:
+    """Time some kernels of a program on `core`, each in a process of its own.
+
+    Those whose repeats spread over 5 % are timed again after the others, and the calmest attempt is kept. A kernel that
+    fails gets a `LabelError` in its place: reason "latency-timeout", "latency-crash" or "latency-error".
 
     Raises
     ------
     LabelError
-        reason "latency-timeout", "latency-crash" or "latency-error".
+        The program as a whole could not be run.
     """
-    best: Latency | None = None
+    results: dict[int, Latency | LabelError] = {}
+    waiting = list(numbers)
     for attempt in range(1, MAX_ATTEMPTS + 1):
-        latency = _measure_once(folder, core, attempt, timeout_s)
-        if best is None or latency.spread < best.spread:
-            best = latency
-        if best.spread <= SPREAD_LIMIT:
+        for number, measured in _measure_once(program, waiting, core, cpu_s).items():
+            best = results.get(number)
+            if isinstance(best, Latency) and (isinstance(measured, LabelError) or best.spread <= measured.spread):
+                measured = best
+            results[number] = replace(measured, attempts=attempt) if isinstance(measured, Latency) else measured
+        waiting = [n for n in waiting if isinstance(r := results[n], Latency) and r.spread > SPREAD_LIMIT]
+        if not waiting:
             break
-    assert best is not None
-    return replace(best, attempts=attempt)
+    return results
 
 
-def _measure_once(folder: Path, core: int, attempt: int, timeout_s: float) -> Latency:
-    pinned = ["taskset", "-c", str(core), "./kernel", "time", str(REPEATS), str(MIN_REPEAT_NS)]
-    out = run(pinned, step="latency", cwd=folder, timeout_s=timeout_s)
-    calls, before, after, result_sum, result_scale, *repeats = out.split()
-    repeats_ns = tuple(map(float, repeats))
-    return Latency(repeats_ns, int(calls), float(before), float(after), float(result_sum), float(result_scale), attempt)
-
-
-def call_cpu_ns(folder: Path, *, timeout_s: float) -> float:
-    """Processor time of one cold call, whatever else the machine does.
-
-    Raises
-    ------
-    LabelError
-        reason "run-timeout", "run-crash" or "run-error".
-    """
-    return float(run(["./kernel", "probe"], step="run", cwd=folder, timeout_s=timeout_s))
+def _measure_once(program: Program, numbers: Sequence[int], core: int, cpu_s: int) -> dict[int, Latency | LabelError]:
+    command = ["taskset", "-c", str(core), "./kernels", "time", str(cpu_s), str(REPEATS), str(MIN_REPEAT_NS)]
+    out = run(
+        [*command, *map(str, numbers)],
+        step="latency",
+        cwd=program.folder,
+        timeout_s=60 + 2 * cpu_s * len(numbers),
+        memory_bytes=None,
+    )
+    results: dict[int, Latency | LabelError] = {}
+    for line in out.splitlines():
+        number, *words = line.split()
+        if words[0] == "failed":
+            results[int(number)] = ended_by("latency", int(words[1]), "the calls did not end well")
+            continue
+        calls, before, after, result_sum, result_scale, *repeats = words
+        repeats_ns = tuple(map(float, repeats))
+        results[int(number)] = Latency(
+            repeats_ns, int(calls), float(before), float(after), float(result_sum), float(result_scale), 1
+        )
+    return results
 
 
 def latency_core() -> int:
