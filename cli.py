@@ -201,6 +201,17 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--families", metavar="A,B", help="only these families")
     build.add_argument("--limit", type=_positive, metavar="N", help="at most N programs of each family")
     build.add_argument("--no-latency", action="store_true", help="leave latencies for a quieter hour")
+    build.add_argument(
+        "--stop-after", type=float, metavar="MINUTES", help="label what fits, write, and say what is left"
+    )
+    build.add_argument(
+        "--processor",
+        choices=("same", "any", "redo"),
+        default="same",
+        help="where latencies of another processor are there: leave the missing ones (same, the default), measure them "
+        "here (any), or measure all again here (redo)",
+    )
+    build.add_argument("--dask", metavar="ADDRESS", help="give the exact labels to the workers of a Dask scheduler")
     build.add_argument("--corpus", type=Path, default=CORPUS, metavar="DIR", help="for real: where the corpus lies")
     label = command("label", _dataset_label, "label MLIR files with the real toolchain and print the targets", dataset)
     label.add_argument("files", nargs="+", metavar="FILE")
@@ -851,13 +862,21 @@ def _dataset_build(arguments: argparse.Namespace) -> None:
     from .data.store import SETS
 
     log, output = _log_path(arguments, arguments.track), arguments.output or SETS / f"{arguments.track}.parquet"
-    latency = not arguments.no_latency
+    settings: dict[str, Any] = {
+        "n_jobs": arguments.jobs,
+        "dask": arguments.dask,
+        "latency": not arguments.no_latency,
+        "processor": arguments.processor,
+        "minutes": arguments.stop_after,
+    }
     if arguments.track == "real":
-        frame = build_real(log, output, arguments.corpus, n_jobs=arguments.jobs, latency=latency)
+        built = build_real(log, output, arguments.corpus, **settings)
     else:
         names = arguments.families.split(",") if arguments.families else None
-        frame = build_kernel(log, output, names=names, limit=arguments.limit, n_jobs=arguments.jobs, latency=latency)
-    print(f"{output}: {len(frame):,} records, {output.stat().st_size / 1e6:.1f} MB")
+        built = build_kernel(log, output, names=names, limit=arguments.limit, **settings)
+    print(f"{output}: {len(built.frame):,} records, {output.stat().st_size / 1e6:.1f} MB")
+    if built.left:
+        print(f"irgauge: left to do: {'; '.join(built.left)}. The same command goes on.", file=sys.stderr)
 
 
 def _dataset_label(arguments: argparse.Namespace) -> None:

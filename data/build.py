@@ -3,33 +3,52 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 import os
 import platform
+import signal
+import sys
+import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import IrgaugeError, LabelError, UsageError
 from ..featurize.canonical import canonical_id
 from .card import write_card
 from .families import FAMILIES, Family, Source
-from .label.kernel import ExactLabels, label_exact, label_function, label_latency
+from .label.kernel import (
+    ExactLabels,
+    Signature,
+    label_batch,
+    label_latencies,
+    only_signature,
+    runnable_assemblies,
+)
 from .label.latency import Latency, latency_core
 from .label.tools import tool_versions
-from .real import RealFunction, real_functions
+from .real import real_functions
 from .schedules import variants_for
-from .store import Log, Variant, open_log, write_dataset
+from .stopping import Stop, stopping
+from .store import Log, Variant, open_log, take_over, text_hash, write_dataset
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_T = TypeVar("_T")
+_Item, _T = TypeVar("_Item"), TypeVar("_T")
 
 VARIANTS_PER_SOURCE = 10
 """The identity and the schedules applied to each source."""
+
+BATCH = 24
+"""Programs that are compiled, linked and counted together; what a kill loses at most in each process."""
+
+ROUND_SOURCES = 48
+"""Sources that are generated, labelled and timed before the next ones, so that a stopped run has whole records."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +59,16 @@ class Failure:
     detail: str
 
 
+@dataclass(frozen=True)
+class Built:
+    """What a run made."""
+
+    frame: pd.DataFrame
+    """The dataset as written."""
+    left: tuple[str, ...]
+    """What still waits, a phrase each; empty when the dataset is complete."""
+
+
 def build_kernel(
     log_path: Path,
     output: Path,
@@ -47,15 +76,25 @@ def build_kernel(
     names: Sequence[str] | None = None,
     limit: int | None = None,
     n_jobs: int = 1,
+    dask: str | None = None,
     latency: bool = True,
-) -> pd.DataFrame:
+    processor: str = "same",
+    minutes: float | None = None,
+) -> Built:
     """Bring the kernel dataset as far as it goes and write it with its card.
+
+    Where there is no log yet and `output` is there, its records by today's tools are taken over first. SIGTERM, SIGINT
+    and the time limit end the run after what is in flight, with the dataset written.
 
     Parameters
     ----------
     names : families; all by default
     limit : at most so many sources of each family
+    dask : address of a Dask scheduler whose workers do the exact labels
     latency : False leaves latencies that are missing for later
+    processor : what to do where latencies of another processor are there: "same" leaves the missing ones waiting, "any"
+        measures them here, "redo" measures all again here
+    minutes : end after so many minutes
 
     Raises
     ------
@@ -65,19 +104,42 @@ def build_kernel(
     unknown = set(names or ()) - set(FAMILIES)
     if unknown:
         raise UsageError(f"unknown family {sorted(unknown)[0]!r}. Known: {', '.join(FAMILIES)}")
-    with open_log(log_path) as log:
-        generate(log, [FAMILIES[name] for name in names or FAMILIES], limit=limit, n_jobs=n_jobs)
-        label_waiting(log, n_jobs=n_jobs)
+    fresh = not log_path.exists()
+    with open_log(log_path) as log, stopping(minutes) as stop, _workers(n_jobs, dask):
+        if fresh and output.is_file():
+            _say(f"{output}: {take_over(log, output, tool_versions()):,} records taken over")
+        timed = latency and _may_time(log, processor)
+        waiting = _unfinished(log, [FAMILIES[name] for name in names or FAMILIES], limit)
+        rounds = [waiting[at : at + ROUND_SOURCES] for at in range(0, len(waiting), ROUND_SOURCES)]
+        for number, part in enumerate([[], *rounds]):  # the first one finishes what a stopped run has left
+            if stop.reached:
+                break
+            generate(log, part, n_jobs=n_jobs, stop=stop)
+            label_waiting(log, n_jobs=n_jobs, stop=stop)
+            if timed:
+                time_waiting(log, stop=stop)
+            if rounds:
+                _say(f"round {number} of {len(rounds)}: {log.counts()['exact']:,} programs labelled")
         if latency:
-            time_waiting(log)
             drop_wrong_results(log)
         frame = write_dataset(log, output)
         write_card(frame, log.failures(), output.with_suffix(".md"))
-    return frame
+        sources = len(_unfinished(log, [FAMILIES[name] for name in names or FAMILIES], limit))
+        return Built(frame, _left(log, sources, latency))
 
 
-def build_real(log_path: Path, output: Path, corpus: Path, *, n_jobs: int = 1, latency: bool = True) -> pd.DataFrame:
-    """Label the corpus's functions and write the real test set, without its texts.
+def build_real(
+    log_path: Path,
+    output: Path,
+    corpus: Path,
+    *,
+    n_jobs: int = 1,
+    dask: str | None = None,
+    latency: bool = True,
+    processor: str = "same",
+    minutes: float | None = None,
+) -> Built:
+    """Label the corpus's functions and write the real test set, without its texts; arguments as in `build_kernel`.
 
     Raises
     ------
@@ -85,33 +147,40 @@ def build_real(log_path: Path, output: Path, corpus: Path, *, n_jobs: int = 1, l
         There is no corpus at that path.
     """
     functions = {f.id: f for f in real_functions(corpus)}
-    with open_log(log_path) as log:
+    with open_log(log_path) as log, stopping(minutes) as stop, _workers(n_jobs, dask):
         for f in functions.values():
             source = Source(f"{f.path}#{f.chunk}", f.repository, "corpus", f.mlir)
-            log.add_variants(f.id, [Variant(f.id, source, "as found")], [])
+            log.add_variants(source, [Variant(f.id, source, "as found")], [])
         waiting = [(id, functions[id]) for id, _ in log.waiting_for_exact(tool_versions()) if id in functions]
-        _label(log, _real_or_failure, waiting, n_jobs)
-        if latency:
-            time_waiting(log)
-        return write_dataset(log, output, with_text=False)
+        _label(log, [(id, f.mlir, f.signature) for id, f in waiting], n_jobs, stop)
+        if latency and _may_time(log, processor):
+            time_waiting(log, stop=stop)
+        return Built(write_dataset(log, output, with_text=False), _left(log, 0, latency))
 
 
-def generate(log: Log, families: Sequence[Family], *, limit: int | None = None, n_jobs: int) -> None:
-    """Write every schedule of every source to the log; sources that are there already are left alone.
+def _left(log: Log, sources: int, latency: bool) -> tuple[str, ...]:
+    versions = tool_versions()
+    exact = len(log.waiting_for_exact(versions))
+    timed = len(log.waiting_for_latency(versions)) if latency else 0
+    counts = ((sources, "sources to generate"), (exact, "programs without exact labels"), (timed, "without a latency"))
+    return tuple(f"{n:,} {what}" for n, what in counts if n)
 
-    Families come mixed, in a fixed order, so that what is there when a run is stopped is a fair sample.
-    """
+
+def _unfinished(log: Log, families: Sequence[Family], limit: int | None) -> list[Source]:
+    """Sources whose variants are not in the log, mixed in a fixed order: what a stopped run has is a fair sample."""
     finished = log.finished_sources()
     sources = [source for family in families for source in islice(family.sources(), limit)]
-    waiting = [source for source in sources if source.program_id not in finished]
-    waiting.sort(key=lambda source: zlib.crc32(source.program_id.encode()))
-    for source, (variants, failures) in _parallel(
-        variants_of, ((s,) for s in waiting), len(waiting), n_jobs, "schedules"
-    ):
+    waiting = [source for source in sources if finished.get(source.program_id) != text_hash(source.mlir)]
+    return sorted(waiting, key=lambda source: zlib.crc32(source.program_id.encode()))
+
+
+def generate(log: Log, sources: Sequence[Source], *, n_jobs: int, stop: Stop) -> None:
+    """Write every schedule of these sources to the log."""
+    for source, (variants, failures) in _parallel(variants_of, sources, n_jobs, "schedules", stop):
         log.add_variants(source, variants, failures)
 
 
-def variants_of(source: Source) -> tuple[str, tuple[list[Variant], list[tuple[str, str, str]]]]:
+def variants_of(source: Source) -> tuple[Source, tuple[list[Variant], list[tuple[str, str, str]]]]:
     """All distinct variants of one source, and (schedule, reason, detail) of the schedules that did not apply."""
     failures: list[tuple[str, LabelError]] = []
     variants: dict[str, Variant] = {}
@@ -120,61 +189,109 @@ def variants_of(source: Source) -> tuple[str, tuple[list[Variant], list[tuple[st
         id = canonical_id(made.mlir)
         variants.setdefault(id, Variant(id, replace(source, mlir=made.mlir), made.schedule.name))
     reasons = [(schedule, error.reason, error.detail) for schedule, error in failures]
-    return source.program_id, (list(variants.values()), reasons)
+    return source, (list(variants.values()), reasons)
 
 
-def label_waiting(log: Log, *, n_jobs: int) -> None:
+def label_waiting(log: Log, *, n_jobs: int, stop: Stop) -> None:
     """Add exact labels to every program that has none by the tools as they are now; in parallel."""
-    _label(log, _exact_or_failure, log.waiting_for_exact(tool_versions()), n_jobs)
+    _label(log, [(id, mlir, None) for id, mlir in log.waiting_for_exact(tool_versions())], n_jobs, stop)
 
 
-def _label(
-    log: Log,
-    work: Callable[[str, Any], tuple[str, ExactLabels | Failure]],
-    waiting: Sequence[tuple[str, Any]],
-    n_jobs: int,
-) -> None:
+_Waiting = tuple[str, str, Signature | None]
+"""Id, module, and the function to label (None: its only one)."""
+
+
+def _label(log: Log, waiting: Sequence[_Waiting], n_jobs: int, stop: Stop) -> None:
     versions = tool_versions()
-    for id, result in _parallel(work, waiting, len(waiting), n_jobs, "exact labels"):
-        if isinstance(result, Failure):
-            log.add_failure(id, "exact", result.reason, result.detail)
-        else:
-            log.add_exact(id, result, versions)
+    batches = [waiting[at : at + BATCH] for at in range(0, len(waiting), BATCH)]
+    for results in _parallel(_exact_or_failures, batches, n_jobs, f"exact labels, {BATCH} each", stop):
+        log.add_exact({id: found for id, found in results if isinstance(found, ExactLabels)}, versions)
+        for id, found in results:
+            if isinstance(found, Failure):
+                log.add_failure(id, "exact", found.reason, found.detail)
 
 
-def _exact_or_failure(id: str, mlir: str) -> tuple[str, ExactLabels | Failure]:
-    return id, _or_failure(lambda: label_exact(mlir))
-
-
-def _real_or_failure(id: str, function: RealFunction) -> tuple[str, ExactLabels | Failure]:
-    return id, _or_failure(lambda: label_function(function.mlir, function.signature))
-
-
-def _or_failure(work: Callable[[], _T]) -> _T | Failure:
+def _exact_or_failures(batch: Sequence[_Waiting]) -> list[tuple[str, ExactLabels | Failure]]:
     """One bad program never ends a run: what is wrong with it becomes a `Failure`."""
-    try:
-        return work()
-    except LabelError as error:
+    results: dict[str, ExactLabels | Failure] = {}
+    ready: list[tuple[str, tuple[str, Signature]]] = []
+    for id, mlir, signature in batch:
+        try:
+            ready.append((id, (mlir, signature or only_signature(mlir))))
+        except IrgaugeError as error:
+            results[id] = _failure(error)
+    for (id, _), found in zip(ready, label_batch([item for _, item in ready]), strict=True):
+        results[id] = _failure(found) if isinstance(found, LabelError) else found
+    return list(results.items())
+
+
+def _failure(error: IrgaugeError) -> Failure:
+    if isinstance(error, LabelError):
         return Failure(error.reason, error.detail)
-    except IrgaugeError as error:
-        return Failure(type(error).__name__, str(error))
+    return Failure(type(error).__name__, str(error))
 
 
-def time_waiting(log: Log) -> None:
+def time_waiting(log: Log, *, stop: Stop) -> None:
     """Add a latency to every program that ran; one after the other, on one pinned core that nothing else should use."""
-    waiting = log.waiting_for_latency()
-    core, machine = latency_core(), machine_name()
-    for id, result in _parallel(
-        _latency_or_failure, ((id, asm, core) for id, asm in waiting), len(waiting), 1, "latencies"
-    ):
-        if isinstance(result, Failure):
-            log.add_failure(id, "latency", result.reason, result.detail)
+    from tqdm import tqdm
+
+    versions, core, machine = tool_versions(), latency_core(), machine_name()
+    waiting = log.waiting_for_latency(versions)
+    bar = tqdm(total=len(waiting), desc="latencies", unit="program", disable=None, leave=False, smoothing=0.02)
+    with bar:
+        for at in range(0, len(waiting), BATCH):
+            if stop.reached:
+                return
+            part = waiting[at : at + BATCH]
+            measured = _latencies_or_failures(part, core)
+            log.add_latencies({id: found for id, found in measured if isinstance(found, Latency)}, machine, versions)
+            for id, found in measured:
+                if isinstance(found, Failure):
+                    log.add_failure(id, "latency", found.reason, found.detail)
+            bar.update(len(part))
+
+
+def _latencies_or_failures(
+    part: Sequence[tuple[str, str, str | None]], core: int
+) -> list[tuple[str, Latency | Failure]]:
+    """Latencies of programs by (id, module, assembly); what was taken over from a dataset is compiled again."""
+    assemblies: dict[str, str] = {id: assembly for id, _, assembly in part if assembly is not None}
+    results: dict[str, Latency | Failure] = {}
+    missing = [(id, mlir) for id, mlir, assembly in part if assembly is None]
+    compiled = runnable_assemblies([(mlir, only_signature(mlir)) for _, mlir in missing])
+    for (id, _), assembly in zip(missing, compiled, strict=True):
+        if isinstance(assembly, LabelError):
+            results[id] = _failure(assembly)
         else:
-            log.add_latency(id, result, machine)
+            assemblies[id] = assembly
+    for id, found in zip(assemblies, label_latencies(list(assemblies.values()), core), strict=True):
+        results[id] = _failure(found) if isinstance(found, LabelError) else found
+    return list(results.items())
 
 
-def _latency_or_failure(id: str, assembly: str, core: int) -> tuple[str, Latency | Failure]:
-    return id, _or_failure(lambda: label_latency(assembly, core))
+def _may_time(log: Log, processor: str) -> bool:
+    """Whether latencies may be measured here: those of two processors do not belong into one dataset unasked."""
+    here = _processor(machine_name())
+    others = {m: n for m, n in log.machines(tool_versions()).items() if _processor(m) != here}
+    if not others or processor == "any":
+        return True
+    if processor == "redo":
+        log.drop_latencies(list(others))
+        return True
+    names = ", ".join(sorted({_processor(m) for m in others}))
+    _say(
+        f"no latencies measured: {sum(others.values()):,} are of another processor ({names}; this is {here}). "
+        "Go on there, or give --processor redo to measure all here, or --processor any to mix them."
+    )
+    return False
+
+
+def _processor(machine: str) -> str:
+    return machine.partition(",")[0]
+
+
+def _say(text: str) -> None:
+    print(f"irgauge: {text}", file=sys.stderr)
 
 
 def drop_wrong_results(log: Log) -> None:
@@ -216,12 +333,34 @@ def _cpuinfo() -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def _parallel(
-    work: Callable[..., tuple[str, Any]], arguments: Iterable[tuple[Any, ...]], total: int, n_jobs: int, what: str
-) -> Iterator[tuple[str, Any]]:
-    """Results in the order they arrive, behind a progress bar."""
+@contextmanager
+def _workers(n_jobs: int, dask: str | None) -> Iterator[None]:
+    """Where joblib runs: processes of this machine, or the workers of a Dask cluster."""
+    if dask is None:
+        yield
+        return
+    from distributed import Client
+    from joblib import parallel_config
+
+    with Client(dask, timeout=10), parallel_config(backend="dask"):
+        yield
+
+
+def _parallel(work: Callable[[_Item], _T], items: Sequence[_Item], n_jobs: int, what: str, stop: Stop) -> Iterator[_T]:
+    """Results in the order they arrive, behind a progress bar; once `stop` is reached, nothing new is begun."""
     from joblib import Parallel, delayed
     from tqdm import tqdm
 
-    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(delayed(work)(*a) for a in arguments)
-    yield from tqdm(results, total=total, desc=what, unit="program", disable=None, smoothing=0.02)
+    if not items:
+        return
+    tasks = (delayed(_undisturbed)(work, item) for item in takewhile(lambda _: not stop.reached, items))
+    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
+    yield from tqdm(results, total=len(items), desc=what, disable=None, leave=False, smoothing=0.02)
+
+
+def _undisturbed(work: Callable[[_Item], _T], item: _Item) -> _T:
+    """`work(item)` in a worker that leaves a Ctrl-C at the terminal to the process that waits for it."""
+    in_worker = multiprocessing.current_process().name != "MainProcess"
+    if in_worker and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return work(item)

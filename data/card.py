@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .label.executable import MAX_OPERAND_BYTES
-from .label.kernel import MAX_CALL_NS
+from .label.kernel import MAX_INSTRUCTIONS
 from .label.latency import MAX_ATTEMPTS, MIN_REPEAT_NS, REPEATS, SPREAD_LIMIT
 from .targets import targets_of
 
@@ -87,7 +87,7 @@ def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]]) -> 
         "## Known limits",
         "",
         "- One machine, one thread, one compiler version; operands are warm and hold small non-zero numbers.",
-        f"- Calls over {MAX_CALL_NS / 1e6:.0f} ms or operands over {MAX_OPERAND_BYTES >> 20} MiB: static targets only.",
+        f"- Calls over {MAX_INSTRUCTIONS / 1e6:.0f} million instructions or operands over {MAX_OPERAND_BYTES >> 20} MiB: static targets only.",
         "- Caches are simulated with two levels (32 KiB, 1 MiB) and no prefetching; latencies are of the real machine.",
         "- Floating-point semantics are strict: LLVM may not reorder reductions, so few of them are vectorized.",
         "- A memref argument may alias another as far as LLVM knows; vectorized loops carry run-time checks.",

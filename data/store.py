@@ -1,15 +1,18 @@
 """The labelling log (SQLite) and the datasets (Parquet) made from it.
 
-Every result is committed to the log the moment it arrives, so a run that is killed loses only what was in flight.
+Every result is committed to the log the moment it arrives, so a run that is killed loses only what was in flight. A
+dataset also says which sources it has in full and what failed, so that a new log can go on from it on another machine.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sqlite3
+import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,25 +22,36 @@ from ..errors import IrgaugeError
 from .families.base import Source
 from .label.kernel import ExactLabels
 from .label.latency import Latency
-from .targets import X86, targets_of
+from .targets import NEOVERSE, X86, targets_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_STATE = b"irgauge.state"
+"""Key in the Parquet file's metadata: zlib-compressed JSON of `Log.state`."""
 
 SETS = Path(__file__).with_name("sets")
 """The committed datasets, in a checkout."""
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS source (program_id TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS source (program_id TEXT PRIMARY KEY, text_hash TEXT);
 CREATE TABLE IF NOT EXISTS program (
   id TEXT PRIMARY KEY, program_id TEXT, family TEXT, origin TEXT, schedule TEXT, mlir TEXT);
 CREATE TABLE IF NOT EXISTS exact (
-  id TEXT PRIMARY KEY, labels TEXT, assembly BLOB, skipped_reason TEXT, skipped_detail TEXT, versions TEXT);
+  id TEXT PRIMARY KEY, labels TEXT, assembly BLOB, skipped_reason TEXT, skipped_detail TEXT, versions TEXT,
+  at REAL);
 CREATE TABLE IF NOT EXISTS latency (
-  id TEXT PRIMARY KEY, measured TEXT, machine TEXT);
+  id TEXT PRIMARY KEY, measured TEXT, machine TEXT, versions TEXT, at REAL);
 CREATE TABLE IF NOT EXISTS failure (
   id TEXT, stage TEXT, reason TEXT, detail TEXT, PRIMARY KEY (id, stage));
 """
+_ADDED = (
+    ("source", "text_hash TEXT"),
+    ("exact", "at REAL"),
+    ("latency", "versions TEXT"),
+    ("latency", "at REAL"),
+)
+"""Columns that logs of an earlier version lack."""
 
 
 @dataclass(frozen=True)
@@ -61,22 +75,31 @@ class Log:
             self._db = sqlite3.connect(path, timeout=60)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.executescript(_SCHEMA)
+            for table, column in _ADDED:
+                if column.split()[0] not in {row[1] for row in self._db.execute(f"PRAGMA table_info({table})")}:
+                    self._db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
         except sqlite3.DatabaseError as error:
             raise IrgaugeError(f"{path}: not a labelling log ({error}). Name another file with --log.") from None
 
     def close(self) -> None:
         self._db.close()
 
-    def finished_sources(self) -> set[str]:
-        """`program_id`s whose variants have all been generated."""
-        return {row[0] for row in self._db.execute("SELECT program_id FROM source")}
+    def finished_sources(self) -> dict[str, str]:
+        """`program_id` -> hash of the source's text, of sources whose variants have all been generated."""
+        return dict(self._db.execute("SELECT program_id, coalesce(text_hash, '') FROM source"))
 
-    def add_variants(self, program_id: str, variants: list[Variant], failures: list[tuple[str, str, str]]) -> int:
+    def add_variants(self, source: Source, variants: list[Variant], failures: list[tuple[str, str, str]]) -> int:
         """Store all variants of one source at once; those whose id is known are dropped. Returns how many were new.
 
-        `failures` holds (schedule, reason, detail) of schedules that did not apply.
+        `failures` holds (schedule, reason, detail) of schedules that did not apply. Variants that are there from
+        another text of the same source leave the log, with their labels.
         """
         with self._db:
+            known = self._db.execute(
+                "SELECT text_hash FROM source WHERE program_id = ?", (source.program_id,)
+            ).fetchone()
+            if known is not None and known[0] != text_hash(source.mlir):
+                self._forget(source.program_id)
             before = self._db.total_changes
             self._db.executemany(
                 "INSERT OR IGNORE INTO program VALUES (?, ?, ?, ?, ?, ?)",
@@ -88,10 +111,24 @@ class Log:
             new = self._db.total_changes - before
             self._db.executemany(
                 "INSERT OR REPLACE INTO failure VALUES (?, 'schedule', ?, ?)",
-                [(f"{program_id}:{schedule}", reason, detail) for schedule, reason, detail in failures],
+                [(f"{source.program_id}:{schedule}", reason, detail) for schedule, reason, detail in failures],
             )
-            self._db.execute("INSERT OR REPLACE INTO source VALUES (?)", (program_id,))
+            self._db.execute(
+                "INSERT OR REPLACE INTO source (program_id, text_hash) VALUES (?, ?)",
+                (source.program_id, text_hash(source.mlir)),
+            )
         return new
+
+    def _forget(self, program_id: str) -> None:
+        for table in ("exact", "latency", "failure"):
+            self._db.execute(
+                f"DELETE FROM {table} WHERE id IN (SELECT id FROM program WHERE program_id = ?)", (program_id,)
+            )
+        self._db.execute("DELETE FROM program WHERE program_id = ?", (program_id,))
+        self._db.execute(
+            "DELETE FROM failure WHERE stage = 'schedule' AND substr(id, 1, ?) = ?",
+            (len(program_id) + 1, f"{program_id}:"),
+        )
 
     def waiting_for_exact(self, versions: Mapping[str, str]) -> list[tuple[str, str]]:
         """(id, mlir) of programs without exact labels by these tool versions or a failure there.
@@ -106,38 +143,71 @@ class Log:
             )
         )
 
-    def add_exact(self, id: str, labels: ExactLabels, versions: Mapping[str, str]) -> None:
-        reason, detail = labels.skipped or (None, None)
+    def add_exact(self, labels: Mapping[str, ExactLabels], versions: Mapping[str, str]) -> None:
+        """Store the exact labels of some programs; what is missing of one device counts as a failure of that device."""
+        now, by = time.time(), json.dumps(versions)
         with self._db:
-            self._db.execute(
-                "INSERT OR REPLACE INTO exact VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    id,
-                    json.dumps(labels.values),
-                    zlib.compress(labels.assembly.encode(), 9),
-                    reason,
-                    detail,
-                    json.dumps(versions),
-                ),
-            )
+            for id, found in labels.items():
+                reason, detail = found.skipped or (None, None)
+                self._db.execute(
+                    "INSERT OR REPLACE INTO exact (id, labels, assembly, skipped_reason, skipped_detail, versions, at)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (id, json.dumps(found.values), zlib.compress(found.assembly.encode()), reason, detail, by, now),
+                )
+                self._db.execute("DELETE FROM failure WHERE id = ? AND stage = ?", (id, NEOVERSE))
+                if found.incomplete:
+                    self._db.execute(
+                        "INSERT OR REPLACE INTO failure VALUES (?, ?, ?, ?)", (id, NEOVERSE, *found.incomplete)
+                    )
 
-    def waiting_for_latency(self) -> list[tuple[str, str]]:
-        """(id, assembly) of programs that ran and have no latency and no failure there."""
+    def waiting_for_latency(self, versions: Mapping[str, str]) -> list[tuple[str, str, str | None]]:
+        """(id, mlir, assembly) of programs that ran and have no latency by these tools and no failure there.
+
+        The assembly is None where the labels were taken over from a dataset.
+        """
         rows = self._db.execute(
-            "SELECT id, assembly FROM exact WHERE skipped_reason IS NULL AND id NOT IN (SELECT id FROM latency)"
-            " AND id NOT IN (SELECT id FROM failure WHERE stage = 'latency') ORDER BY id"
+            "SELECT e.id, p.mlir, e.assembly FROM exact e JOIN program p ON p.id = e.id WHERE e.skipped_reason IS NULL"
+            " AND e.versions = ?1 AND e.id NOT IN (SELECT id FROM latency WHERE versions = ?1)"
+            " AND e.id NOT IN (SELECT id FROM failure WHERE stage = 'latency') ORDER BY e.id",
+            (json.dumps(versions),),
         )
-        return [(id, zlib.decompress(blob).decode()) for id, blob in rows]
+        return [(id, mlir, None if blob is None else zlib.decompress(blob).decode()) for id, mlir, blob in rows]
 
-    def add_latency(self, id: str, latency: Latency, machine: str) -> None:
+    def add_latencies(self, latencies: Mapping[str, Latency], machine: str, versions: Mapping[str, str]) -> None:
+        now, by = time.time(), json.dumps(versions)
         with self._db:
-            self._db.execute(
-                "INSERT OR REPLACE INTO latency VALUES (?, ?, ?)", (id, json.dumps(asdict(latency)), machine)
+            self._db.executemany(
+                "INSERT OR REPLACE INTO latency (id, measured, machine, versions, at) VALUES (?, ?, ?, ?, ?)",
+                [(id, json.dumps(asdict(latency)), machine, by, now) for id, latency in latencies.items()],
             )
+
+    def drop_latencies(self, machines: Collection[str]) -> None:
+        """Forget what was measured on these machines."""
+        with self._db:
+            self._db.executemany("DELETE FROM latency WHERE machine = ?", [(machine,) for machine in machines])
+
+    def machines(self, versions: Mapping[str, str]) -> dict[str, int]:
+        """Machine -> how many latencies by these tools were measured on it."""
+        query = "SELECT machine, count(*) FROM latency WHERE versions = ? GROUP BY machine"
+        return dict(self._db.execute(query, (json.dumps(versions),)))
 
     def add_failure(self, id: str, stage: str, reason: str, detail: str) -> None:
         with self._db:
             self._db.execute("INSERT OR REPLACE INTO failure VALUES (?, ?, ?, ?)", (id, stage, reason, detail))
+
+    def rates(self, within_s: float = 600.0) -> dict[str, float]:
+        """Programs a second in each of the tables `exact` and `latency`, over the last minutes before its newest."""
+        rates = {}
+        for table in ("exact", "latency"):
+            newest = self._db.execute(f"SELECT max(at) FROM {table}").fetchone()[0]
+            if newest is None:
+                continue
+            n, oldest = self._db.execute(
+                f"SELECT count(*), min(at) FROM {table} WHERE at > ?", (newest - within_s,)
+            ).fetchone()
+            if newest > oldest:
+                rates[table] = n / (newest - oldest)
+        return rates
 
     def counts(self) -> dict[str, int]:
         """How many rows each table has."""
@@ -163,6 +233,52 @@ class Log:
             measured = json.loads(text)
             found.append((id, program_id, schedule, mlir, measured["result_sum"], measured["result_scale"]))
         return found
+
+    def state(self) -> dict[str, Any]:
+        """What a dataset must say beside its records, so that another log can go on from it."""
+        finished = self._db.execute(
+            "SELECT program_id, text_hash FROM source WHERE program_id NOT IN (SELECT program_id FROM program"
+            " WHERE id NOT IN (SELECT id FROM exact) AND id NOT IN (SELECT id FROM failure WHERE stage = 'exact'))"
+        )
+        return {
+            "finished_sources": dict(finished),
+            "failures": list(self._db.execute("SELECT id, stage, reason, detail FROM failure")),
+        }
+
+    def enter(self, frame: pd.DataFrame, state: Mapping[str, Any], versions: Mapping[str, str]) -> None:
+        """Store the records of a dataset as if they had been labelled here; see `take_over`."""
+        by = json.dumps(versions)
+        with self._db:
+            self._db.executemany(
+                "INSERT OR IGNORE INTO source (program_id, text_hash) VALUES (?, ?)", state["finished_sources"].items()
+            )
+            self._db.executemany("INSERT OR IGNORE INTO failure VALUES (?, ?, ?, ?)", state["failures"])
+            for row in frame.to_dict("records"):
+                self._db.execute(
+                    "INSERT OR IGNORE INTO program VALUES (?, ?, ?, ?, ?, ?)",
+                    tuple(row[key] for key in ("id", "program_id", "family", "origin", "schedule", "mlir")),
+                )
+                values = {t.column: row[t.column] for t in targets_of("kernel") if t.exact and t.column in row}
+                values = {column: value for column, value in values.items() if value == value}
+                self._db.execute(
+                    "INSERT OR IGNORE INTO exact (id, labels, skipped_reason, skipped_detail, versions)"
+                    " VALUES (?, ?, ?, ?, ?)",
+                    (row["id"], json.dumps(values), row["skipped"] or None, "", by),
+                )
+                if len(row["latency_repeats_ns"]) > 0:
+                    latency = Latency(
+                        repeats_ns=tuple(float(ns) for ns in row["latency_repeats_ns"]),
+                        calls_per_repeat=int(row["latency_calls_per_repeat"]),
+                        reference_before_ns=row["reference_before_ns"],
+                        reference_after_ns=row["reference_after_ns"],
+                        result_sum=row["result_sum"],
+                        result_scale=row["result_scale"],
+                        attempts=int(row["latency_attempts"]),
+                    )
+                    self._db.execute(
+                        "INSERT OR IGNORE INTO latency (id, measured, machine, versions) VALUES (?, ?, ?, ?)",
+                        (row["id"], json.dumps(asdict(latency)), row["machine"], by),
+                    )
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One dict per labelled program, in the columns of the Parquet file; by origin, family, program, schedule."""
@@ -202,20 +318,49 @@ class Log:
             yield record
 
 
+def text_hash(mlir: str) -> str:
+    """Short hash by which a source is known to be unchanged."""
+    return hashlib.sha256(mlir.encode()).hexdigest()[:12]
+
+
 def write_dataset(log: Log, path: Path, *, with_text: bool = True) -> pd.DataFrame:
     """Write all labelled programs of a log as zstd Parquet; to a temporary name first, then renamed."""
     import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     frame = pd.DataFrame(list(log.rows()))
     if frame.empty:
         raise IrgaugeError(f"{log.path}: nothing is labelled yet; `irgauge dataset status` shows what waits.")
     if not with_text:
         frame = frame.drop(columns="mlir")
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    state = zlib.compress(json.dumps(log.state()).encode(), 9)
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), _STATE: state})
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.partial")
-    frame.to_parquet(partial, compression="zstd", compression_level=19, index=False)
+    pq.write_table(table, partial, compression="zstd", compression_level=12)
     partial.replace(path)
     return frame
+
+
+def take_over(log: Log, path: Path, versions: Mapping[str, str]) -> int:
+    """Enter the records of a dataset that these tools made into a log; returns how many.
+
+    Sources that it has in full count as finished. Records by other tools are left out: they are generated and labelled
+    again.
+    """
+    import pyarrow.parquet as pq
+
+    state = (pq.read_schema(path).metadata or {}).get(_STATE)
+    frame = read_dataset(path)
+    columns = {f"version_{tool}": version for tool, version in versions.items()}
+    if state is None or not set(columns) <= set(frame.columns):
+        return 0
+    for column, version in columns.items():
+        frame = frame[frame[column] == version]
+    log.enter(frame, json.loads(zlib.decompress(state)), versions)
+    return len(frame)
 
 
 def read_dataset(path: Path | str | None = None, *, track: str = "kernel") -> pd.DataFrame:

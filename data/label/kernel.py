@@ -30,7 +30,7 @@ from .latency import Latency, measure
 from .llvm import code_bytes, mca, to_assemblies
 from .tools import in_halves
 
-MAX_INSTRUCTIONS = 1_000_000_000
+MAX_INSTRUCTIONS = 500_000_000
 """Kernels that execute more in one call have static targets only: they could not be counted or timed in seconds."""
 
 
