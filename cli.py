@@ -211,6 +211,13 @@ def _parser() -> argparse.ArgumentParser:
         help="where latencies of another processor are there: leave the missing ones (same, the default), measure them "
         "here (any), or measure all again here (redo)",
     )
+    build.add_argument(
+        "--batch",
+        type=_positive,
+        default=24,
+        metavar="N",
+        help="programs compiled and counted together (default 24); a kill loses one batch a job",
+    )
     build.add_argument("--dask", metavar="ADDRESS", help="give the exact labels to the workers of a Dask scheduler")
     build.add_argument("--corpus", type=Path, default=CORPUS, metavar="DIR", help="for real: where the corpus lies")
     label = command("label", _dataset_label, "label MLIR files with the real toolchain and print the targets", dataset)
@@ -868,6 +875,7 @@ def _dataset_build(arguments: argparse.Namespace) -> None:
         "latency": not arguments.no_latency,
         "processor": arguments.processor,
         "minutes": arguments.stop_after,
+        "batch": arguments.batch,
     }
     if arguments.track == "real":
         built = build_real(log, output, arguments.corpus, **settings)

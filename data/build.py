@@ -45,7 +45,7 @@ VARIANTS_PER_SOURCE = 10
 """The identity and the schedules applied to each source."""
 
 BATCH = 24
-"""Programs that are compiled, linked and counted together; what a kill loses at most in each process."""
+"""Programs that are compiled, linked, counted and timed together; a kill loses one such batch a process."""
 
 ROUND_SOURCES = 48
 """Sources that are generated, labelled and timed before the next ones, so that a stopped run has whole records."""
@@ -80,6 +80,7 @@ def build_kernel(
     latency: bool = True,
     processor: str = "same",
     minutes: float | None = None,
+    batch: int = BATCH,
 ) -> Built:
     """Bring the kernel dataset as far as it goes and write it with its card.
 
@@ -95,6 +96,7 @@ def build_kernel(
     processor : what to do where latencies of another processor are there: "same" leaves the missing ones waiting, "any"
         measures them here, "redo" measures all again here
     minutes : end after so many minutes
+    batch : programs that are compiled, linked, counted and timed together; no label depends on it
 
     Raises
     ------
@@ -115,9 +117,9 @@ def build_kernel(
             if stop.reached:
                 break
             generate(log, part, n_jobs=n_jobs, stop=stop)
-            label_waiting(log, n_jobs=n_jobs, stop=stop)
+            label_waiting(log, n_jobs=n_jobs, stop=stop, batch=batch)
             if timed:
-                time_waiting(log, stop=stop)
+                time_waiting(log, stop=stop, batch=batch)
             if rounds:
                 _say(f"round {number} of {len(rounds)}: {log.counts()['exact']:,} programs labelled")
         if latency:
@@ -138,6 +140,7 @@ def build_real(
     latency: bool = True,
     processor: str = "same",
     minutes: float | None = None,
+    batch: int = BATCH,
 ) -> Built:
     """Label the corpus's functions and write the real test set, without its texts; arguments as in `build_kernel`.
 
@@ -152,9 +155,9 @@ def build_real(
             source = Source(f"{f.path}#{f.chunk}", f.repository, "corpus", f.mlir)
             log.add_variants(source, [Variant(f.id, source, "as found")], [])
         waiting = [(id, functions[id]) for id, _ in log.waiting_for_exact(tool_versions()) if id in functions]
-        _label(log, [(id, f.mlir, f.signature) for id, f in waiting], n_jobs, stop)
+        _label(log, [(id, f.mlir, f.signature) for id, f in waiting], n_jobs, stop, batch)
         if latency and _may_time(log, processor):
-            time_waiting(log, stop=stop)
+            time_waiting(log, stop=stop, batch=batch)
         return Built(write_dataset(log, output, with_text=False), _left(log, 0, latency))
 
 
@@ -192,19 +195,19 @@ def variants_of(source: Source) -> tuple[Source, tuple[list[Variant], list[tuple
     return source, (list(variants.values()), reasons)
 
 
-def label_waiting(log: Log, *, n_jobs: int, stop: Stop) -> None:
+def label_waiting(log: Log, *, n_jobs: int, stop: Stop, batch: int) -> None:
     """Add exact labels to every program that has none by the tools as they are now; in parallel."""
-    _label(log, [(id, mlir, None) for id, mlir in log.waiting_for_exact(tool_versions())], n_jobs, stop)
+    _label(log, [(id, mlir, None) for id, mlir in log.waiting_for_exact(tool_versions())], n_jobs, stop, batch)
 
 
 _Waiting = tuple[str, str, Signature | None]
 """Id, module, and the function to label (None: its only one)."""
 
 
-def _label(log: Log, waiting: Sequence[_Waiting], n_jobs: int, stop: Stop) -> None:
+def _label(log: Log, waiting: Sequence[_Waiting], n_jobs: int, stop: Stop, batch: int) -> None:
     versions = tool_versions()
-    batches = [waiting[at : at + BATCH] for at in range(0, len(waiting), BATCH)]
-    for results in _parallel(_exact_or_failures, batches, n_jobs, f"exact labels, {BATCH} each", stop):
+    batches = [waiting[at : at + batch] for at in range(0, len(waiting), batch)]
+    for results in _parallel(_exact_or_failures, batches, n_jobs, f"exact labels, {batch} each", stop):
         log.add_exact({id: found for id, found in results if isinstance(found, ExactLabels)}, versions)
         for id, found in results:
             if isinstance(found, Failure):
@@ -231,7 +234,7 @@ def _failure(error: IrgaugeError) -> Failure:
     return Failure(type(error).__name__, str(error))
 
 
-def time_waiting(log: Log, *, stop: Stop) -> None:
+def time_waiting(log: Log, *, stop: Stop, batch: int) -> None:
     """Add a latency to every program that ran; one after the other, on one pinned core that nothing else should use."""
     from tqdm import tqdm
 
@@ -239,10 +242,10 @@ def time_waiting(log: Log, *, stop: Stop) -> None:
     waiting = log.waiting_for_latency(versions)
     bar = tqdm(total=len(waiting), desc="latencies", unit="program", disable=None, leave=False, smoothing=0.02)
     with bar:
-        for at in range(0, len(waiting), BATCH):
+        for at in range(0, len(waiting), batch):
             if stop.reached:
                 return
-            part = waiting[at : at + BATCH]
+            part = waiting[at : at + batch]
             measured = _latencies_or_failures(part, core)
             log.add_latencies({id: found for id, found in measured if isinstance(found, Latency)}, machine, versions)
             for id, found in measured:

@@ -87,7 +87,8 @@ def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]]) -> 
         "## Known limits",
         "",
         "- One machine, one thread, one compiler version; operands are warm and hold small non-zero numbers.",
-        f"- Calls over {MAX_INSTRUCTIONS / 1e6:.0f} million instructions or operands over {MAX_OPERAND_BYTES >> 20} MiB: static targets only.",
+        f"- Calls over {MAX_INSTRUCTIONS / 1e6:.0f} million instructions or operands over "
+        f"{MAX_OPERAND_BYTES >> 20} MiB: static targets only.",
         "- Caches are simulated with two levels (32 KiB, 1 MiB) and no prefetching; latencies are of the real machine.",
         "- Floating-point semantics are strict: LLVM may not reorder reductions, so few of them are vectorized.",
         "- A memref argument may alias another as far as LLVM knows; vectorized loops carry run-time checks.",
@@ -115,6 +116,8 @@ def _schedules(frame: pd.DataFrame) -> list[str]:
 def _labels(frame: pd.DataFrame) -> list[str]:
     rows = []
     for target in targets_of("kernel"):
+        if target.column not in frame:
+            continue
         values = frame[target.column].dropna()
         low, median, high = (f"{values.quantile(q):,.4g}" for q in (0, 0.5, 1))
         rows.append(

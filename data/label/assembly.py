@@ -140,12 +140,51 @@ def _first_register(match: re.Match[str]) -> str:
     return match[0].partition(",")[0] if match[0].startswith("adr") else ""
 
 
-def spills_and_reloads(function: Function) -> tuple[int, int]:
-    """Stores to and loads from spill slots as llc's comments mark them, folded ones included."""
+def spills_and_reloads(function: Function, device: str = X86) -> tuple[int, int]:
+    """Stores to and loads from spill slots as llc's comments mark them, folded ones included.
+
+    Saving the caller's registers at entry and restoring them at exit does not count; on AArch64 llc marks that too.
+    """
     spills = sum(i.comment.endswith("Spill") for i in function.instructions)
     reloads = sum(i.comment.endswith("Reload") for i in function.instructions)
+    if device == NEOVERSE:
+        saved = _saved_for_caller(function)
+        restored = [
+            i
+            for block in function.blocks()
+            if block[-1].mnemonic in ("ret", "b")
+            for i in block
+            if i.comment.endswith("Reload") and _transferred(i) in saved
+        ]
+        return spills - len(saved), reloads - len(restored)
     return spills, reloads
 
+
+_TRANSFER = re.compile(r"(?:stp|str|ldp|ldr) ((?:[xd]\d+, )+)\[sp")
+_CALLEE_SAVED = frozenset({*(f"x{n}" for n in range(19, 31)), *(f"d{n}" for n in range(8, 16))})
+
+
+def _transferred(instruction: Instruction) -> tuple[str, ...]:
+    """Registers of a store to or load from the stack; () of anything else."""
+    found = _TRANSFER.match(instruction.text)
+    return tuple(found[1].rstrip(", ").split(", ")) if found else ()
+
+
+def _saved_for_caller(function: Function) -> set[tuple[str, ...]]:
+    """Registers that the entry block stores before anything has been computed in them."""
+    saved: set[tuple[str, ...]] = set()
+    seen: set[str] = set()
+    for instruction in function.blocks()[0]:
+        registers = _transferred(instruction)
+        numbers = {f"{'x' if r[0] in 'xw' else 'd'}{r[1:]}" for r in _ARM_ANY.findall(instruction.text)}
+        if instruction.comment.endswith("Spill") and registers and set(registers) <= _CALLEE_SAVED - seen:
+            saved.add(registers)
+        else:
+            seen |= numbers
+    return saved
+
+
+_ARM_ANY = re.compile(r"(?<![\w.:$#])[wxvqdshbz]\d+\b")
 
 _FLOAT_OP = re.compile(
     r"v?(?:(f(?:n?madd|n?msub|maddsub|msubadd)(?:132|213|231))|add|sub|mul|div|sqrt|min|max|hadd|hsub|addsub)([sp])([sdh])"
@@ -203,9 +242,20 @@ def vector_utilization(function: Function, executions: Mapping[int, int]) -> flo
     return full / total if total else 0.0
 
 
+_ARM_VECTOR_OPERAND = re.compile(r"\b(?:v\d+\.|z\d)")
+
+
 def deepest_block(function: Function) -> Sequence[Instruction]:
-    """The block that probably executes most instructions, where nothing was run: the longest of the deepest loop."""
-    return max(function.blocks(), key=lambda block: (block[0].loop_depth, len(block)))
+    """The block of AArch64 code that probably executes most instructions, where nothing was run.
+
+    Of the blocks in the deepest loops the one with most vector instructions, of equal ones the longest: next to a
+    vector loop stands a scalar one for what is left.
+    """
+
+    def key(block: Sequence[Instruction]) -> tuple[int, int, int]:
+        return block[0].loop_depth, sum(bool(_ARM_VECTOR_OPERAND.search(i.text)) for i in block), len(block)
+
+    return max(function.blocks(), key=key)
 
 
 def hottest_block(function: Function, executions: Mapping[int, int]) -> Sequence[Instruction]:

@@ -117,7 +117,7 @@ def kernel_assembly(assembly: str, name: str, arguments: Sequence[Argument]) -> 
     names = {symbol: f"irgauge_module_{symbol.strip(chr(34))}" for symbol in defined}
     names |= {symbol: ours for symbol, ours in _IN_DRIVER.items() if symbol not in defined} | {name: KERNEL}
     pattern = re.compile(
-        r"(?<![\w.$])(" + "|".join(re.escape(s) for s in sorted(names, key=len, reverse=True)) + r")(?![\w.$])"
+        r"(?<![\w.])(" + "|".join(re.escape(s) for s in sorted(names, key=len, reverse=True)) + r")(?![\w.$])"
     )
     lines = [_in_our_sections(line) for line in pattern.sub(lambda match: names[match[1]], assembly).splitlines()]
     rows = "".join(f"\t.quad {a.kind}, {a.bytes}\n" for a in arguments)
@@ -149,7 +149,7 @@ def _in_our_sections(line: str) -> str:
     return line
 
 
-_OURS = re.compile(r"(?<![\w.$])(\.L|irgauge_(?:kernel|arguments|module_))(?=[\w.$]|\b)")
+_OURS = re.compile(r"(?<![\w.])(\.L|irgauge_(?:kernel|arguments|module_))(?=[\w.$]|\b)")
 
 
 @dataclass(frozen=True)

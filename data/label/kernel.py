@@ -158,7 +158,7 @@ def _static(signature: Signature, assembly: str) -> _Work:
 
 def _read_off(function: Function, device: str) -> dict[str, float]:
     general, vectors = registers_used(function, device)
-    spills, reloads = spills_and_reloads(function)
+    spills, reloads = spills_and_reloads(function, device)
     return {
         f"{device}/static_instructions": float(len(function.instructions)),
         f"{device}/gpr_used": float(general),

@@ -182,7 +182,7 @@ def _code_bytes(items: Sequence[tuple[str, str]], device: str) -> list[int]:
     for number, (assembly, _) in enumerate(items):
         defined = set(re.findall(r"^\s*\.(?:globl|local|type|comm)\s+(?!\.L)([^\s,]+)", assembly, re.M))
         words = "|".join(re.escape(symbol) for symbol in sorted(defined, key=len, reverse=True))
-        pattern = re.compile(rf"(?<![\w.$])(?:\.L|(?:{words})(?![\w.$]))")
+        pattern = re.compile(rf"(?<![\w.])(?:\.L|(?:{words})(?![\w.$]))")
         renamed = pattern.sub(
             lambda m, k=number: f".Lk{k}_" if m[0] == ".L" else f"k{k}_{m[0].strip(chr(34))}",  # type: ignore[misc]
             re.sub(r"^\s*\.(?:cfi_|addrsig).*$", "", assembly, flags=re.M),

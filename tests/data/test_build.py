@@ -1,22 +1,29 @@
 from __future__ import annotations
 
+import contextlib
 import math
 import os
+import random
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from irgauge.data.build import build_kernel, drop_wrong_results
+from irgauge.data.build import build_kernel, drop_wrong_results, machine_name
 from irgauge.data.families import FAMILIES
 from irgauge.data.families.base import Source
+from irgauge.data.label import kernel as label_kernel
 from irgauge.data.label.kernel import ExactLabels
 from irgauge.data.label.latency import Latency
-from irgauge.data.store import Variant, open_log, read_dataset
+from irgauge.data.label.tools import tool_versions
+from irgauge.data.store import Variant, open_log, read_dataset, take_over, write_dataset
 from irgauge.data.targets import targets_of
 from irgauge.errors import IrgaugeError, UsageError
 
@@ -68,40 +75,136 @@ def test_the_card_names_families_and_tools(built: tuple[Path, pd.DataFrame]) -> 
 
 def test_building_again_labels_nothing_twice(built: tuple[Path, pd.DataFrame]) -> None:
     folder, frame = built
-    again = build_kernel(folder / "log.sqlite", folder / "again.parquet", names=NAMES, limit=1, n_jobs=1)
+    again = build_kernel(folder / "log.sqlite", folder / "again.parquet", names=NAMES, limit=1, n_jobs=1).frame
     pd.testing.assert_frame_equal(read_dataset(folder / "again.parquet"), frame)  # latencies too: nothing was measured
     assert len(again) == len(frame)
 
 
-def test_a_killed_build_goes_on_where_it_was(built: tuple[Path, pd.DataFrame], tmp_path: Path) -> None:
-    """Killed as soon as something is labelled, twice; the exact labels come out as without."""
-    log = tmp_path / "log.sqlite"
-    command = [sys.executable, "-m", "irgauge", "dataset", "build", "kernel", "--log", str(log), "--no-latency"]
-    command += [
-        "--output",
-        str(tmp_path / "kernel.parquet"),
+EXACT = ["id", "program_id", "schedule", *(t.column for t in targets_of("kernel") if t.exact)]
+
+
+def _command(folder: Path, *more: str) -> list[str]:
+    log, output = str(folder / "log.sqlite"), str(folder / "kernel.parquet")
+    command = [sys.executable, "-m", "irgauge", "dataset", "build", "kernel", "--log", log, "--output", output]
+    return [
+        *command,
+        "--no-latency",
         "--families",
         ",".join(NAMES),
         "--limit",
         "1",
         "--jobs",
         "2",
+        "--batch",
+        "2",
+        *more,
     ]
-    seen = 0
-    for _ in range(2):
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
-        while process.poll() is None and _labelled(log) <= seen:
-            time.sleep(0.02)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        assert _labelled(log) > seen
+
+
+def _start(command: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def test_a_build_killed_at_any_moment_goes_on_where_it_was(built: tuple[Path, pd.DataFrame], tmp_path: Path) -> None:
+    """Killed five times: at random moments of its start, and as soon as something more is labelled."""
+    log = tmp_path / "log.sqlite"
+    rng = random.Random(0)
+    moments = [rng.uniform(0.2, 2.5), None, rng.uniform(0.2, 2.5), None, rng.uniform(0.2, 2.5)]
+    for moment in moments:
         seen = _labelled(log)
-    subprocess.run(command, check=True, capture_output=True)
-    exact = ["id", "program_id", *(t.column for t in targets_of("kernel") if t.exact)]
+        process = _start(_command(tmp_path))
+        begun = time.monotonic()
+        while process.poll() is None and (
+            time.monotonic() < begun + moment if moment is not None else _labelled(log) <= seen
+        ):
+            time.sleep(0.02)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert _labelled(log) >= seen
+    assert _labelled(log) > 0
+    subprocess.run(_command(tmp_path), check=True, capture_output=True)
     _, frame = built
-    pd.testing.assert_frame_equal(read_dataset(tmp_path / "kernel.parquet")[exact], frame[exact])
+    pd.testing.assert_frame_equal(read_dataset(tmp_path / "kernel.parquet")[EXACT], frame[EXACT])
+
+
+def test_a_build_that_is_told_to_end_writes_what_it_has(tmp_path: Path) -> None:
+    process = _start(_command(tmp_path, "--jobs", "1"))
+    while process.poll() is None and _labelled(tmp_path / "log.sqlite") == 0:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    frame = read_dataset(tmp_path / "kernel.parquet")
+    assert f"{len(frame)} records" in out
+    assert 0 < len(frame) == _labelled(tmp_path / "log.sqlite")
+    assert "programs without exact labels" in err
+    assert "left to do" in err
+    assert (tmp_path / "kernel.md").is_file()
+
+
+def test_the_time_limit_ends_a_build(built: tuple[Path, pd.DataFrame], tmp_path: Path) -> None:
+    folder, frame = built
+    shutil.copy(folder / "kernel.parquet", tmp_path / "kernel.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(label_kernel, "to_assemblies", _no_work)
+        found = build_kernel(
+            tmp_path / "log.sqlite", tmp_path / "kernel.parquet", names=[*NAMES, "lu"], limit=1, minutes=0
+        )
+    assert found.left == ("1 sources to generate",)
+    assert len(found.frame) == len(frame)
+
+
+def test_another_machine_labels_nothing_again(built: tuple[Path, pd.DataFrame], tmp_path: Path) -> None:
+    """There is no log, only the dataset: nothing is compiled, and the same dataset comes out."""
+    folder, frame = built
+    shutil.copy(folder / "kernel.parquet", tmp_path / "kernel.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(label_kernel, "to_assemblies", _no_work)
+        found = build_kernel(tmp_path / "log.sqlite", tmp_path / "kernel.parquet", names=NAMES, limit=1)
+    assert found.left == ()
+    pd.testing.assert_frame_equal(read_dataset(tmp_path / "kernel.parquet"), frame)
+
+
+def test_a_latency_that_a_dataset_lacks_is_measured_from_its_text(
+    built: tuple[Path, pd.DataFrame], tmp_path: Path
+) -> None:
+    folder, frame = built
+    log_path, output = tmp_path / "log.sqlite", tmp_path / "kernel.parquet"
+    shutil.copy(folder / "kernel.parquet", output)
+    with open_log(log_path) as log:
+        take_over(log, output, tool_versions())
+        log.drop_latencies(set(frame["machine"]))
+        write_dataset(log, output)
+    log_path.unlink()
+    found = build_kernel(log_path, output, names=NAMES, limit=1).frame
+    assert found["x86-64-v3/latency_ns"].notna().all()
+    results = found["result_sum"].to_numpy() / frame["result_sum"].to_numpy()
+    assert results == pytest.approx(1, abs=1e-12)
+
+
+def test_latencies_of_two_processors_are_not_mixed_unasked(
+    built: tuple[Path, pd.DataFrame], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, _ = built
+    settings: dict[str, Any] = {"names": NAMES[:1], "limit": 1}
+    log_path, output = tmp_path / "log.sqlite", tmp_path / "kernel.parquet"
+    shutil.copy(folder / "log.sqlite", log_path)
+    db = sqlite3.connect(log_path)
+    with db:
+        db.execute("UPDATE latency SET machine = 'Another CPU, 2 cores, Linux 1'")
+        db.execute("DELETE FROM latency WHERE id = (SELECT max(id) FROM latency)")
+    db.close()
+    left = build_kernel(log_path, output, **settings).left
+    assert left == ("1 without a latency",)
+    assert "another processor (Another CPU; this is " in capsys.readouterr().err
+    assert build_kernel(log_path, output, processor="any", **settings).left == ()
+    machines = build_kernel(log_path, output, processor="redo", **settings).frame["machine"]
+    assert set(machines) == {machine_name()}
+
+
+def _no_work(*_: object) -> None:
+    raise AssertionError("labelled again")
 
 
 def _labelled(path: Path) -> int:
@@ -137,10 +240,10 @@ def test_a_variant_that_computes_something_else_is_left_out(tmp_path: Path) -> N
     with open_log(tmp_path / "log.sqlite") as log:
         source = Source("p", "f", "o", "memref<4xf64>")
         variants = [("a", "identity", 50.0), ("b", "tile", 50.0 + 1e-8), ("c", "fuse", 50.001)]
-        log.add_variants("p", [Variant(id, source, schedule) for id, schedule, _ in variants], [])
+        log.add_variants(source, [Variant(id, source, schedule) for id, schedule, _ in variants], [])
         for id, _, result_sum in variants:
-            log.add_exact(id, ExactLabels({"x86-64-v3/spills": 0.0}, "asm", None), {"llvm": "1"})
-            log.add_latency(id, _timed(result_sum), "machine")
+            log.add_exact({id: ExactLabels({"x86-64-v3/spills": 0.0}, "asm", None)}, {"llvm": "1"})
+            log.add_latencies({id: _timed(result_sum)}, "machine", {"llvm": "1"})
         drop_wrong_results(log)
         assert [row["id"] for row in log.rows()] == ["a", "b"]
         assert log.failures() == [("result", "differs", 1)]
@@ -149,9 +252,10 @@ def test_a_variant_that_computes_something_else_is_left_out(tmp_path: Path) -> N
 def test_results_that_overflow_are_not_judged(tmp_path: Path) -> None:
     with open_log(tmp_path / "log.sqlite") as log:
         source = Source("p", "f", "o", "memref<4xf32>")
-        log.add_variants("p", [Variant("a", source, "identity"), Variant("b", source, "tile")], [])
+        log.add_variants(source, [Variant("a", source, "identity"), Variant("b", source, "tile")], [])
         for id in "ab":
-            log.add_exact(id, ExactLabels({}, "asm", None), {"llvm": "1"})
-            log.add_latency(id, Latency((5.0, 7.0, 6.0), 10, 1.0, 1.0, math.nan, math.inf, 1), "machine")
+            log.add_exact({id: ExactLabels({}, "asm", None)}, {"llvm": "1"})
+            overflown = Latency((5.0, 7.0, 6.0), 10, 1.0, 1.0, math.nan, math.inf, 1)
+            log.add_latencies({id: overflown}, "machine", {"llvm": "1"})
         drop_wrong_results(log)
         assert [row["id"] for row in log.rows()] == ["a", "b"]

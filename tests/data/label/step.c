@@ -1,4 +1,4 @@
-// Counts the instructions of one call of `irgauge_kernel` by single-stepping the processor: nothing of valgrind is in it.
+// Counts the instructions of one call of a program's first kernel by single-stepping: nothing of valgrind is in it.
 //
 // usage: step PROGRAM ENTRY_ADDRESS_HEX SIZE_HEX; prints all instructions, and those between the addresses.
 #include <stdint.h>
@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
   pid_t child = fork();
   if (child == 0) {
     ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-    execl(argv[1], argv[1], "count", (char *)NULL);
+    execl(argv[1], argv[1], "call", "0", (char *)NULL);
     _exit(127);
   }
   int status;

@@ -14,11 +14,22 @@ import pytest
 
 from irgauge.data.families.base import Source
 from irgauge.data.families.polybench import FAMILIES
+from irgauge.data.label import kernel as kernel_module
 from irgauge.data.label.assembly import parse_function, true_executions
-from irgauge.data.label.callgrind import count
+from irgauge.data.label.callgrind import Counts, count
 from irgauge.data.label.executable import KERNEL, build
-from irgauge.data.label.kernel import label_exact
-from irgauge.data.targets import X86, targets_of
+from irgauge.data.label.kernel import (
+    ExactLabels,
+    Signature,
+    label_batch,
+    label_exact,
+    only_signature,
+    runnable_assemblies,
+)
+from irgauge.data.label.latency import Latency, latency_core, measure
+from irgauge.data.label.llvm import TRIPLES, to_assemblies, to_llvm_dialect
+from irgauge.data.label.tools import run, tool
+from irgauge.data.targets import NEOVERSE, X86, targets_of
 from irgauge.errors import LabelError
 
 
@@ -56,23 +67,31 @@ def _labelled(kernel: str, stepper: Path) -> Labelled:
     labels = label_exact(_mini(kernel))
     assert labels.skipped is None
     with tempfile.TemporaryDirectory() as folder:
-        program = build(labels.assembly, Path(folder))
-        symbols = subprocess.run(["nm", "-S", str(program)], capture_output=True, text=True, check=True).stdout
-        entry = re.search(r"^(\w+) (\w+) \w irgauge_kernel$", symbols, re.M)
-        assert entry is not None
-        step = [stepper, program, entry[1], entry[2]]
+        program = build([labels.assembly], Path(folder))
+        (placed,) = program.kernels
+        executable = program.folder / "kernels"
+        step = [stepper, executable, f"{placed.entry:x}", f"{placed.code_bytes:x}"]
         steps = [int(n) for n in subprocess.run(step, capture_output=True, text=True, check=True).stdout.split()]
         function = parse_function(labels.assembly, KERNEL)
-        counted_own = sum(true_executions(function, count(Path(folder)).executions).values())
+        (counts,) = count(program)
+        assert isinstance(counts, Counts)
+        counted_own = sum(true_executions(function, placed.lines_of(counts.executions)).values())
         listing = subprocess.run(
-            ["objdump", "-d", "--no-show-raw-insn", "--disassemble=irgauge_kernel", str(program)],
+            [
+                "objdump",
+                "-d",
+                "--no-show-raw-insn",
+                f"--start-address={placed.entry}",
+                f"--stop-address={placed.entry + placed.code_bytes}",
+                str(executable),
+            ],
             capture_output=True,
             text=True,
             check=True,
         ).stdout
     instructions = re.findall(r"^\s+[0-9a-f]+:\t(\S.*)$", listing, re.M)
     real = [text for text in instructions if not re.match(r"(data16 |cs )*nop|xchg\s+%ax,%ax", text)]
-    values = {column.partition("/")[2]: value for column, value in labels.values.items()}
+    values = {c.partition("/")[2]: value for c, value in labels.values.items() if c.startswith(X86)}
     return Labelled(values, labels.assembly, real, steps[0], steps[1], counted_own)
 
 
@@ -118,14 +137,185 @@ def test_spills_equal_accesses_of_stack_slots(kernel: str, stepper: Path) -> Non
 
 
 def test_every_target_of_the_track_but_the_latency_is_labelled(stepper: Path) -> None:
-    expected = {t.name for t in targets_of("kernel")} - {"latency_ns"}
+    expected = {t.name for t in targets_of("kernel") if t.device == X86} - {"latency_ns"}
     assert set(_labelled("gemm", stepper).values) == expected
 
 
-def test_labelling_twice_gives_the_same() -> None:
-    first, second = label_exact(_mini("adi")), label_exact(_mini("adi"))
-    assert first == second
+def test_labels_are_the_same_alone_and_in_any_company() -> None:
+    """Calls of libc and libm, data of its own, big and small, in front, in the middle and behind."""
+    texts = [_mini(name) for name in ("adi", "correlation", "durbin", "gemm", "nussinov")]
+    texts += [ELEMENTWISE, EXPONENTIALS, GLOBALS, ALLOCATES, MASKED]
+    items = [(text, only_signature(text)) for text in texts]
+    alone = [label_batch([item])[0] for item in items]
+    assert label_batch(items) == alone
+    order = [7, 2, 9, 0, 4, 1]
+    assert label_batch([items[k] for k in order]) == [alone[k] for k in order]
+    assert all(isinstance(labels, ExactLabels) and labels.skipped is None for labels in alone)
 
+
+def test_every_count_is_the_same_in_any_company(tmp_path: Path) -> None:
+    """Not only what becomes a label: instruction fetches, and which address executed how often."""
+    texts = [_mini("correlation"), EXPONENTIALS, GLOBALS, _mini("lu"), ALLOCATES]
+    assemblies = [label_exact(text).assembly for text in texts]
+
+    def counted(order: list[int]) -> dict[int, tuple[object, object]]:
+        folder = tmp_path / "-".join(map(str, order))
+        folder.mkdir()
+        program = build([assemblies[k] for k in order], folder)
+        found = {}
+        for k, placed, counts in zip(order, program.kernels, count(program), strict=True):
+            assert isinstance(counts, Counts)
+            found[k] = (counts.events, sorted(placed.lines_of(counts.executions).items()))
+        return found
+
+    together = counted([0, 1, 2, 3, 4])
+    assert counted([4, 2, 0]) == {k: together[k] for k in (4, 2, 0)}
+    assert counted([3]) == {3: together[3]}
+
+
+def test_a_bad_program_takes_no_other_with_it() -> None:
+    texts = [ELEMENTWISE, WILD, NOT_LINKED, "func.func @kernel() { nonsense }", CHAIN]
+    signature = Signature("kernel", ())
+    items = [(text, only_signature(text) if "nonsense" not in text else signature) for text in texts]
+    good, wild, not_linked, wrong, chain = label_batch(items)
+    assert [good, chain] == label_batch([items[0], items[4]])
+    assert isinstance(wild, ExactLabels)
+    assert wild.skipped is not None
+    assert wild.skipped[0] == "callgrind-crash"
+    assert isinstance(not_linked, ExactLabels)
+    assert not_linked.skipped == ("link-error", "undefined symbol nowhere")
+    assert isinstance(wrong, LabelError)
+    assert wrong.reason == "mlir-opt-error"
+
+
+def test_a_program_that_does_not_end_takes_no_other_with_it(tmp_path: Path) -> None:
+    assemblies = [str(a) for a in runnable_assemblies([(t, only_signature(t)) for t in (CHAIN, TOO_LONG)])]
+    program = build(assemblies, tmp_path)
+    good, endless = count(program, cpu_s=1)
+    assert isinstance(good, Counts)
+    assert isinstance(endless, LabelError)
+    assert endless.reason == "callgrind-timeout"
+    timed = measure(program, [0, 1], latency_core(), cpu_s=1)
+    assert isinstance(timed[0], Latency)
+    assert isinstance(timed[1], LabelError)
+    assert timed[1].reason == "latency-timeout"
+
+
+@pytest.mark.parametrize("kernel", ["adi", "gemm", "nussinov"])
+def test_compiled_together_is_what_opt_and_llc_make(kernel: str) -> None:
+    """Two roads to one assembly, for both devices: libLLVM in our compiler, and LLVM's own two programs."""
+    (together,) = to_assemblies([_mini(kernel)])
+    assert isinstance(together, dict)
+    ir = run([tool("mlir-translate"), "--mlir-to-llvmir"], step="translate", stdin=to_llvm_dialect(_mini(kernel)))
+    for device, triple in TRIPLES.items():
+        target = (f"-mtriple={triple}", f"-mcpu={device}")
+        optimized = run([tool("opt"), "-O3", *target, "-S"], step="opt", stdin=ir)
+        assembly = run([tool("llc"), "-O3", *target], step="llc", stdin=optimized)
+        without_file = re.sub(r"^\t\.file.*\n", "", assembly, flags=re.M)
+        assert (
+            together[device] == without_file
+            or re.sub(r"^\t\.file.*\n", "", together[device], flags=re.M) == without_file
+        )  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kernel", ["adi", "correlation", "gemm", "durbin", "fdtd-2d", "ludcmp"])
+def test_static_targets_of_neoverse_equal_the_disassembly(kernel: str, tmp_path: Path) -> None:
+    labels = label_exact(_mini(kernel)).values
+    ir = run([tool("mlir-translate"), "--mlir-to-llvmir"], step="translate", stdin=to_llvm_dialect(_mini(kernel)))
+    target = (f"-mtriple={TRIPLES[NEOVERSE]}", "-mcpu=neoverse-v2")
+    optimized = run([tool("opt"), "-O3", *target, "-S"], step="opt", stdin=ir)
+    run([tool("llc"), "-O3", *target, "-filetype=obj", "-o", str(tmp_path / "k.o")], step="llc", stdin=optimized)
+    objdump = str(Path(tool("llc")).with_name("llvm-objdump"))
+    listing = run([objdump, "-d", "--no-show-raw-insn", str(tmp_path / "k.o")], step="objdump")
+    instructions = re.findall(r"^\s*[0-9a-f]+:\s+(\S.*)$", listing, re.M)
+    real = [text for text in instructions if text.strip() != "nop"]
+    assert labels[f"{NEOVERSE}/static_instructions"] == len(real)
+    assert labels[f"{NEOVERSE}/code_bytes"] == 4 * len(instructions)
+    operands = [re.sub(r"<.*?>|//.*", "", text.partition("\t")[2]) for text in real]
+    words = {word for text in operands for word in re.findall(r"\b[a-z]\d+\b", text)}
+    assert labels[f"{NEOVERSE}/gpr_used"] == len({w[1:] for w in words if w[0] in "xw"})
+    assert labels[f"{NEOVERSE}/vec_used"] == len({w[1:] for w in words if w[0] in "vqdshbz"})
+    assert labels[f"{NEOVERSE}/mca_cycles"] > 0
+
+
+EXPONENTIALS = """
+func.func @kernel(%a: memref<300xf32>, %b: memref<300xf64>) {
+  affine.for %i = 0 to 300 {
+    %x = affine.load %a[%i] : memref<300xf32>
+    %y = math.exp %x : f32
+    affine.store %y, %a[%i] : memref<300xf32>
+    %u = affine.load %b[%i] : memref<300xf64>
+    %v = math.tanh %u : f64
+    affine.store %v, %b[%i] : memref<300xf64>
+  }
+  return
+}
+"""
+
+GLOBALS = """
+memref.global "private" constant @table : memref<64xi32> = dense<3>
+memref.global "private" @state : memref<2048xf32> = uninitialized
+func.func @kernel(%a: memref<64xi32>, %b: memref<2048xf32>) {
+  %t = memref.get_global @table : memref<64xi32>
+  %s = memref.get_global @state : memref<2048xf32>
+  affine.for %i = 0 to 64 {
+    %x = affine.load %t[%i] : memref<64xi32>
+    affine.store %x, %a[%i] : memref<64xi32>
+  }
+  affine.for %i = 0 to 2048 {
+    %x = affine.load %b[%i] : memref<2048xf32>
+    affine.store %x, %s[-%i + 2047] : memref<2048xf32>
+  }
+  affine.for %i = 0 to 2048 {
+    %x = affine.load %s[%i] : memref<2048xf32>
+    affine.store %x, %b[%i] : memref<2048xf32>
+  }
+  return
+}
+"""
+
+ALLOCATES = """
+func.func @kernel(%a: memref<64x64xf64>) {
+  affine.for %i = 0 to 8 {
+    %m = memref.alloc() : memref<64x64xf64>
+    memref.copy %a, %m : memref<64x64xf64> to memref<64x64xf64>
+    affine.for %j = 0 to 64 {
+      %x = affine.load %m[%j, %i] : memref<64x64xf64>
+      affine.store %x, %a[%i, %j] : memref<64x64xf64>
+    }
+    memref.dealloc %m : memref<64x64xf64>
+  }
+  return
+}
+"""
+
+WILD = """
+func.func @kernel(%a: memref<4xi64>) {
+  %c = arith.constant 1 : i64
+  %far = arith.constant 1000000000000 : index
+  memref.store %c, %a[%far] : memref<4xi64>
+  return
+}
+"""
+
+NOT_LINKED = """
+func.func private @nowhere()
+func.func @kernel(%a: memref<4xi64>) {
+  func.call @nowhere() : () -> ()
+  return
+}
+"""
+
+TOO_LONG = """
+func.func @kernel(%a: memref<1xf64>) {
+  affine.for %i = 0 to 4000000000 {
+    %x = affine.load %a[0] : memref<1xf64>
+    %y = math.sqrt %x : f64
+    affine.store %y, %a[0] : memref<1xf64>
+  }
+  return
+}
+"""
 
 ELEMENTWISE = """
 func.func @kernel(%a: memref<4096xf32>, %b: memref<4096xf32>) {
@@ -236,19 +426,15 @@ def test_what_does_not_run_keeps_its_static_targets() -> None:
     assert f"{X86}/instructions_executed" not in labels.values
 
 
-def test_too_long_a_call_is_left_out() -> None:
-    text = """
-    func.func @kernel(%a: memref<1xf64>) {
-      affine.for %i = 0 to 40000000 {
-        %x = affine.load %a[0] : memref<1xf64>
-        %y = math.sqrt %x : f64
-        affine.store %y, %a[0] : memref<1xf64>
-      }
-      return
-    }"""
-    labels = label_exact(text)
+def test_too_long_a_call_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_module, "MAX_INSTRUCTIONS", 10_000)
+    labels, short = label_batch([(t, only_signature(t)) for t in (STREAM, ELEMENTWISE)])
+    assert isinstance(labels, ExactLabels)
     assert labels.skipped is not None
     assert labels.skipped[0] == "too-long"
+    assert f"{X86}/instructions_executed" not in labels.values
+    assert isinstance(short, ExactLabels)
+    assert short.skipped is None
 
 
 def test_functions_without_a_body_or_private_do_not_count() -> None:
