@@ -39,7 +39,8 @@ from .store import Log, Variant, open_log, take_over, text_hash, write_dataset
 if TYPE_CHECKING:
     import pandas as pd
 
-_Item, _T = TypeVar("_Item"), TypeVar("_T")
+_Item = TypeVar("_Item")
+_T = TypeVar("_T")
 
 VARIANTS_PER_SOURCE = 10
 """The identity and the schedules applied to each source."""

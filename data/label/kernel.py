@@ -123,15 +123,12 @@ def label_batch(items: Sequence[tuple[str, Signature]]) -> list[ExactLabels | La
     assemblies = to_assemblies([mlir for mlir, _ in items])
     for (_, signature), compiled in zip(items, assemblies, strict=True):
         try:
-            if isinstance(compiled, LabelError):
-                raise compiled
-            if isinstance(compiled[X86], LabelError):
-                raise compiled[X86]
-            work = _static(signature, compiled[X86])
+            work = _static(signature, _for_x86(compiled))
         except LabelError as error:
             results.append(error)
             continue
         results.append(work)
+        assert not isinstance(compiled, LabelError)
         if isinstance(for_arm := compiled[NEOVERSE], LabelError):
             work.incomplete = for_arm.reason, for_arm.detail
         else:
@@ -139,9 +136,18 @@ def label_batch(items: Sequence[tuple[str, Signature]]) -> list[ExactLabels | La
     compiled_well = [work for work in results if isinstance(work, _Work)]
     for runs in (True, False):  # those that cannot be called are linked only, in a program of their own
         part = [work for work in compiled_well if (work.arguments is not None) == runs]
-        _executed(part, in_halves(_build_and_count if runs else _build_only, part))
+        counted: list[_Counted | LabelError] = [*in_halves(_build_and_count if runs else _build_only, part)]
+        _executed(part, counted)
     _for_neoverse(neoverse)
     return [work.finished() if isinstance(work, _Work) else work for work in results]
+
+
+def _for_x86(compiled: dict[str, str | LabelError] | LabelError) -> str:
+    """The assembly that everything else depends on, or the error in its place."""
+    found = compiled if isinstance(compiled, LabelError) else compiled[X86]
+    if isinstance(found, LabelError):
+        raise found
+    return found
 
 
 def _static(signature: Signature, assembly: str) -> _Work:
@@ -195,9 +201,9 @@ def _executed(works: Sequence[_Work], counted: Sequence[_Counted | LabelError]) 
         if isinstance(counts, LabelError):
             work.skipped = counts.reason, counts.detail
         elif counts is not None:
-            counted = placed.lines_of(counts.executions)
-            executions = true_executions(work.function, counted)
-            counted_twice = sum(counted.values()) - sum(executions.values())
+            by_line = placed.lines_of(counts.executions)
+            executions = true_executions(work.function, by_line)
+            counted_twice = sum(by_line.values()) - sum(executions.values())
             instructions = counts.total("Ir") - counted_twice
             if instructions > MAX_INSTRUCTIONS:
                 work.skipped = "too-long", f"one call executes {instructions:,} instructions"
@@ -254,11 +260,7 @@ def runnable_assemblies(items: Sequence[tuple[str, Signature]]) -> list[str | La
     results: list[str | LabelError] = []
     for (_, signature), compiled in zip(items, to_assemblies([mlir for mlir, _ in items]), strict=True):
         try:
-            if isinstance(compiled, LabelError):
-                raise compiled
-            if isinstance(compiled[X86], LabelError):
-                raise compiled[X86]
-            results.append(_static(signature, compiled[X86]).runnable)
+            results.append(_static(signature, _for_x86(compiled)).runnable)
         except LabelError as error:
             results.append(error)
     return results

@@ -57,6 +57,21 @@ def to_llvm_dialect(mlir: str, *, timeout_s: float = 20.0) -> str:
     return run([tool("mlir-opt"), *LOWERING], step="mlir-opt", stdin=mlir, timeout_s=timeout_s)
 
 
+def to_assembly(mlir: str, device: str = X86, *, timeout_s: float = 20.0) -> str:
+    """Compile one module with LLVM's programs, one after the other: what `to_assemblies` must be equal to.
+
+    Raises
+    ------
+    LabelError
+        reason "<tool>-error", "<tool>-crash" or "<tool>-timeout".
+    """
+    lowered = to_llvm_dialect(mlir, timeout_s=timeout_s)
+    ir = run([tool("mlir-translate"), "--mlir-to-llvmir"], step="mlir-translate", stdin=lowered, timeout_s=timeout_s)
+    target = (f"-mtriple={TRIPLES[device]}", f"-mcpu={CPUS[device]}")
+    optimized = run([tool("opt"), "-O3", *target, "-S"], step="opt", stdin=ir, timeout_s=timeout_s)
+    return run([tool("llc"), "-O3", *target], step="llc", stdin=optimized, timeout_s=timeout_s)
+
+
 def to_assemblies(mlirs: Sequence[str]) -> list[dict[str, str | LabelError] | LabelError]:
     """Compile modules to optimized assembly for each device; a module or a device that fails has its error there.
 
@@ -92,7 +107,7 @@ def _compiler() -> Path:
     return compiled_once(COMPILER, "", [tool("gcc"), "-O2"], library, f"-Wl,-rpath,{Path(library).parent}")
 
 
-def _compile(irs: Sequence[str]) -> list[dict[str, str | LabelError] | LabelError]:
+def _compile(irs: Sequence[str]) -> list[dict[str, str | LabelError]]:
     """Optimize and compile each module for each device."""
     if not irs:
         return []
@@ -103,12 +118,10 @@ def _compile(irs: Sequence[str]) -> list[dict[str, str | LabelError] | LabelErro
         command = [str(_compiler()), str(len(irs)), str(CPU_SECONDS), str(MEMORY_BYTES)]
         timeout_s = 60.0 + 2 * CPU_SECONDS * len(TRIPLES) * len(irs)
         report = run(command, step="compile", cwd=folder, timeout_s=timeout_s)
-        results: list[dict[str, str | LabelError] | LabelError] = [{} for _ in irs]
+        results: list[dict[str, str | LabelError]] = [{} for _ in irs]
         for line in report.splitlines():
-            number, device, status = line.split()
-            of_module = results[int(number)]
-            assert isinstance(of_module, dict)
-            of_module[device] = _compiled(folder, f"{number}.{device}", int(status))
+            module, device, status = line.split()
+            results[int(module)][device] = _compiled(folder, f"{module}.{device}", int(status))
     return results
 
 

@@ -19,7 +19,8 @@ from typing import TypeVar
 
 from ...errors import LabelError, ToolMissingError
 
-_Item, _Result = TypeVar("_Item"), TypeVar("_Result")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 DRIVER = Path(__file__).with_name("driver.c")
 """Its text decides addresses in the linked program, and those a few misses: it is one of the tools."""
