@@ -201,7 +201,7 @@ class CostModel:
         paths : how errors call the candidates
         """
         track = self._track()
-        (index,) = self._wanted(track, device, [target])
+        index = self._one(track, device, target)
         sign = 1.0 if self._lower_is_better(track.targets[index].column) else -1.0
         rows = []
         for position, candidate in enumerate(candidates):
@@ -223,7 +223,7 @@ class CostModel:
             As `predict`.
         """
         track = self._track()
-        (index,) = self._wanted(track, device, [target])
+        index = self._one(track, device, target)
         explainer = self._explainers[track.track]
         return {
             name: explainer.explain(index, self._vector(track, features)[0])
@@ -292,6 +292,13 @@ class CostModel:
                 raise UsageError(f"unknown target {name!r}. Known: {known}")
             kept += found
         return list(dict.fromkeys(kept))
+
+    def _one(self, track: TrackModel, device: str | None, target: str) -> int:
+        indices = self._wanted(track, device, [target])
+        if len(indices) > 1:
+            devices = ", ".join(sorted(track.targets[i].device for i in indices))
+            raise UsageError(f"several devices have target {target!r}: {devices}. Name one.")
+        return indices[0]
 
     def _lower_is_better(self, column: str) -> bool:
         return bool(self.manifest["targets"][column]["lower_is_better"])

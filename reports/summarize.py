@@ -137,16 +137,18 @@ def _target(
     seed: int,
 ) -> TargetSummary:
     column = target.column
-    chosen = manifest["tracks"][evaluation.track]["chosen"][column]
+    chosen_columns = manifest["tracks"][evaluation.track]["chosen"]
+    chosen = chosen_columns[column]
     y = frame[column].to_numpy(np.float64) if column in frame.columns else np.zeros(0)
     known = y[np.isfinite(y)]
     error_metric, hit_metric = fitting_figures(target, known)
     splits = [s for s in SPLITS if column in evaluation.scores.get(s, {})]
     pooled = {s: evaluation.pooled[s][column] for s in splits}
     listed = [s for s in WORST_SPLITS if s in splits] or splits[:1]
+    shared = sum(t.name == target.name for t in targets_of(evaluation.track) if t.column in chosen_columns) > 1
     return TargetSummary(
         column,
-        target.name,
+        column if shared else target.name,  # where several devices have it
         target.unit,
         target.kind,
         target.how,

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +215,14 @@ def test_a_file_without_tracks_or_fields_is_refused() -> None:
     ):
         with pytest.raises(ArtifactError):
             model_from_plain(plain)
+
+
+def test_a_target_of_two_devices_needs_its_device(model: CostModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    track = next(iter(model.tracks.values()))
+    first = next(i for i, t in enumerate(track.targets) if t.name == "spills")
+    other = next(i for i, t in enumerate(track.targets) if t.name == "vec_used")
+    renamed = [replace(t, column="neoverse-v2/spills") if i == other else t for i, t in enumerate(track.targets)]
+    monkeypatch.setitem(model.tracks, track.track, replace(track, targets=tuple(renamed)))
+    with pytest.raises(UsageError, match="several devices have target 'spills': neoverse-v2, x86-64-v3"):
+        model.explain(nest(), "spills")
+    assert model._one(model._track(), "x86-64-v3", "spills") == first

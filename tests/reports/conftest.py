@@ -24,6 +24,7 @@ X86 = "x86-64-v3"
 LATENCY, REGISTERS, SPILLS, SHARE = (
     f"{X86}/{name}" for name in ("latency_ns", "gpr_used", "spills", "vector_utilization")
 )
+ARM_SPILLS = "neoverse-v2/spills"
 FAMILIES = ("add", "mul", "axpy", "divide", "stencil")
 
 
@@ -83,6 +84,7 @@ def judged() -> Judged:
                     LATENCY: work * (3.0 if family == "divide" else 1.0) * float(rng.uniform(0.95, 1.05)),
                     REGISTERS: float(3 + unroll + FAMILIES.index(family)),
                     SPILLS: float(max(0, unroll - 1) * (40 if family == "stencil" else 0)),
+                    ARM_SPILLS: float(max(0, unroll - 2) * (20 if family == "stencil" else 0)),
                     SHARE: 0.5 if family in ("add", "mul") else 1.0,
                     "latency_spread": 0.01,
                     "machine": "test machine",
