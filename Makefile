@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
   corpus-check fuzz clean system-tools
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-15s %s\n", $$1, $$2}'
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
@@ -29,6 +29,9 @@ bindings: .venv/.with-bindings ## install the MLIR libraries whose objects the t
 
 dataset: .venv/.with-dev system-tools ## build data/sets/kernel.parquet; resumes where it stopped
 	$(BIN)/irgauge dataset build kernel --jobs $(JOBS)
+
+dataset-sample: .venv/.with-dev system-tools ## build a small dataset in build/: a program of each family, as many as 2.5 minutes allow
+	$(BIN)/irgauge dataset build kernel --jobs $(JOBS) --limit 1 --stop-after 2.5 --log build/sample.sqlite --output build/sample.parquet
 
 train: .venv/.with-report ## train on the committed dataset and write models/pretrained/kernel.joblib
 	$(BIN)/irgauge train --jobs $(JOBS)

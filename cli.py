@@ -38,6 +38,7 @@ _EXTRA_OF = {
     **dict.fromkeys(("lightgbm", "pandas", "pyarrow", "sklearn", "tqdm", "xgboost"), "train"),
     "jinja2": "report",
     "onnx": "onnx",
+    "distributed": "dask",
 }
 """Module -> the extra of irgauge that brings it; prediction needs none of them."""
 
@@ -224,6 +225,15 @@ def _parser() -> argparse.ArgumentParser:
     label.add_argument("files", nargs="+", metavar="FILE")
     label.add_argument("--no-latency", action="store_true", help="exact targets only")
     _format(label, "table", "json", "csv")
+    verify = command(
+        "verify", _dataset_verify, "label a random sample again and compare the exact targets bit for bit", dataset
+    )
+    verify.add_argument("track", nargs="?", choices=("kernel",), default="kernel")
+    verify.add_argument("--dataset", type=Path, metavar="FILE", help="default: the committed dataset")
+    verify.add_argument("--sample", type=_positive, default=300, metavar="N", help="default: 300")
+    verify.add_argument("--seed", type=int, default=0)
+    _jobs(verify)
+    _format(verify, "table", "json", "csv")
     status = command("status", _dataset_status, "show how far a labelling log is, and failures by reason", dataset)
     _log(status)
     _format(status, "table", "json")
@@ -911,6 +921,22 @@ def _dataset_label(arguments: argparse.Namespace) -> None:
     _print_rows(rows, arguments.format)
 
 
+def _dataset_verify(arguments: argparse.Namespace) -> None:
+    from dataclasses import asdict
+
+    from .data.store import read_dataset
+    from .data.verify import verify
+
+    frame = read_dataset(arguments.dataset, track=arguments.track)
+    found = verify(frame, sample=arguments.sample, seed=arguments.seed, n_jobs=arguments.jobs)
+    if found.differences or arguments.format != "table":
+        _print_rows([asdict(difference) for difference in found.differences], arguments.format)
+    summary = f"{found.n_records:,} records labelled again, {found.n_values:,} values compared"
+    if found.differences:
+        raise IrgaugeError(f"{summary}: {len(found.differences):,} differ")
+    print(f"irgauge: {summary}: all the same", file=sys.stderr)
+
+
 def _dataset_status(arguments: argparse.Namespace) -> None:
     from .data.store import open_log
 
@@ -918,10 +944,10 @@ def _dataset_status(arguments: argparse.Namespace) -> None:
     if not path.is_file():
         raise IrgaugeError(f"{path}: no labelling log there. `irgauge dataset build kernel` starts one.")
     with open_log(path) as log:
-        counts, failures = log.counts(), log.failures()
+        counts, failures, rates = log.counts(), log.failures(), log.rates()
     failed = [{"stage": stage, "reason": reason, "programs": n} for stage, reason, n in failures]
     if arguments.format == "json":
-        print(_json({"counts": counts, "failures": failed}))
+        print(_json({"counts": counts, "per_second": rates, "failures": failed}))
         return
     names = {
         "source": "sources generated",
@@ -930,10 +956,15 @@ def _dataset_status(arguments: argparse.Namespace) -> None:
         "latency": "with a latency",
         "failure": "failures",
     }
-    print(_table([{"what": names[table], "count": n} for table, n in counts.items()]))
+    rows = [{"what": names[table], "count": n, "per second": _rate(rates.get(table))} for table, n in counts.items()]
+    print(_table(rows))
     if failed:
         print()
         print(_table(failed))
+
+
+def _rate(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
 
 
 # --- model files

@@ -48,7 +48,7 @@ VARIANTS_PER_SOURCE = 10
 BATCH = 24
 """Programs that are compiled, linked, counted and timed together; a kill loses one such batch a process."""
 
-ROUND_SOURCES = 48
+ROUND_SOURCES = 24
 """Sources that are generated, labelled and timed before the next ones, so that a stopped run has whole records."""
 
 
@@ -180,7 +180,7 @@ def _unfinished(log: Log, families: Sequence[Family], limit: int | None) -> list
 
 def generate(log: Log, sources: Sequence[Source], *, n_jobs: int, stop: Stop) -> None:
     """Write every schedule of these sources to the log."""
-    for source, (variants, failures) in _parallel(variants_of, sources, n_jobs, "schedules", stop):
+    for source, (variants, failures) in in_parallel(variants_of, sources, n_jobs, "schedules", stop):
         log.add_variants(source, variants, failures)
 
 
@@ -208,14 +208,14 @@ _Waiting = tuple[str, str, Signature | None]
 def _label(log: Log, waiting: Sequence[_Waiting], n_jobs: int, stop: Stop, batch: int) -> None:
     versions = tool_versions()
     batches = [waiting[at : at + batch] for at in range(0, len(waiting), batch)]
-    for results in _parallel(_exact_or_failures, batches, n_jobs, f"exact labels, {batch} each", stop):
+    for results in in_parallel(exact_or_failures, batches, n_jobs, f"exact labels, {batch} each", stop):
         log.add_exact({id: found for id, found in results if isinstance(found, ExactLabels)}, versions)
         for id, found in results:
             if isinstance(found, Failure):
                 log.add_failure(id, "exact", found.reason, found.detail)
 
 
-def _exact_or_failures(batch: Sequence[_Waiting]) -> list[tuple[str, ExactLabels | Failure]]:
+def exact_or_failures(batch: Sequence[_Waiting]) -> list[tuple[str, ExactLabels | Failure]]:
     """One bad program never ends a run: what is wrong with it becomes a `Failure`."""
     results: dict[str, ExactLabels | Failure] = {}
     ready: list[tuple[str, tuple[str, Signature]]] = []
@@ -346,11 +346,17 @@ def _workers(n_jobs: int, dask: str | None) -> Iterator[None]:
     from distributed import Client
     from joblib import parallel_config
 
-    with Client(dask, timeout=10), parallel_config(backend="dask"):
+    try:
+        client = Client(dask, timeout=10)
+    except (OSError, ValueError) as error:
+        raise IrgaugeError(f"no Dask scheduler answers at {dask} ({error}). Start one with `dask scheduler`.") from None
+    with client, parallel_config(backend="dask"):
         yield
 
 
-def _parallel(work: Callable[[_Item], _T], items: Sequence[_Item], n_jobs: int, what: str, stop: Stop) -> Iterator[_T]:
+def in_parallel(
+    work: Callable[[_Item], _T], items: Sequence[_Item], n_jobs: int, what: str, stop: Stop
+) -> Iterator[_T]:
     """Results in the order they arrive, behind a progress bar; once `stop` is reached, nothing new is begun."""
     from joblib import Parallel, delayed
     from tqdm import tqdm

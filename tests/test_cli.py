@@ -420,7 +420,7 @@ COMMANDS = [
     (),
     *((name,) for name in ("inspect", "featurize", "predict", "explain", "rank", "diff", "check", "serve", "export")),
     *((name,) for name in ("train", "evaluate", "report")),
-    *(("dataset", name) for name in ("build", "label", "status")),
+    *(("dataset", name) for name in ("build", "label", "status", "verify")),
     ("model", "info"),
 ]
 

@@ -200,9 +200,10 @@ static void sum_operands(double *sum, double *scale) {
   }
 }
 
-// 1.5 as f64; its low half is 1.5 as f32, so that a floating-point scalar of either width gets a normal number.
+// About 1.5 as f64, in its low half as f32, in the low half of that as f16 (0.125 as bf16): a floating-point scalar of any
+// width gets a normal number.
 static double scalar(void) {
-  uint64_t bits = 0x3ff800003fc00000ull;
+  uint64_t bits = 0x3ff800003fc03e00ull;
   double value;
   memcpy(&value, &bits, 8);
   return value;
@@ -273,14 +274,19 @@ static void time_kernel(int repeats, double min_repeat_ns) {
 }
 
 // What a kernel may call: all of it is in every program, so that each lies at the same address whichever kernels there are.
-// Clang's runtime has conversions to bf16 that this compiler's may lack.
-uint16_t irgauge_truncsfbf2(float value) {
+// Clang's runtime has conversions to bf16 that this compiler's may lack. They return in a vector register, as _Float16 does.
+static _Float16 half_register(uint16_t bits) {
+  _Float16 result;
+  memcpy(&result, &bits, 2);
+  return result;
+}
+_Float16 irgauge_truncsfbf2(float value) {
   uint32_t bits;
   memcpy(&bits, &value, 4);
-  if (value != value) return (uint16_t)(bits >> 16 | 0x40);
-  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  if (value != value) return half_register((uint16_t)(bits >> 16 | 0x40));
+  return half_register((uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16));
 }
-uint16_t irgauge_truncdfbf2(double value) {
+_Float16 irgauge_truncdfbf2(double value) {
   float single = (float)value; // rounded to odd first: the second rounding then sees whether the first lost something
   uint32_t bits;
   memcpy(&bits, &single, 4);

@@ -65,7 +65,7 @@ def arguments_of(types: Sequence[str]) -> list[Argument]:
             raise LabelError("arguments", f"no data for an argument of type {text}")
         if info.kind == "memref":
             arguments.append(Argument(kind, _memref_bytes(text)))
-        elif info.kind == "scalar" and info.element.endswith(("f32", "f64")):
+        elif info.kind == "scalar" and info.element in ("f16", "bf16", "f32", "f64"):
             float_scalars += 1
         elif info.kind == "scalar" and kind >= _KINDS["i1"]:
             arguments.append(Argument(_INTEGER_SCALAR, 1 if signless == "i1" else _INTEGER_SCALAR_VALUE))

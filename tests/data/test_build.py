@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import random
@@ -16,6 +17,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from irgauge.cli import main
 from irgauge.data.build import build_kernel, drop_wrong_results, machine_name
 from irgauge.data.families import FAMILIES
 from irgauge.data.families.base import Source
@@ -25,6 +27,7 @@ from irgauge.data.label.latency import Latency
 from irgauge.data.label.tools import tool_versions
 from irgauge.data.store import Variant, open_log, read_dataset, take_over, write_dataset
 from irgauge.data.targets import targets_of
+from irgauge.data.verify import verify
 from irgauge.errors import IrgaugeError, UsageError
 
 NAMES = ["atax", "nest_stencil"]
@@ -201,6 +204,51 @@ def test_latencies_of_two_processors_are_not_mixed_unasked(
     assert build_kernel(log_path, output, processor="any", **settings).left == ()
     machines = build_kernel(log_path, output, processor="redo", **settings).frame["machine"]
     assert set(machines) == {machine_name()}
+
+
+def test_a_dask_cluster_gives_the_same_labels(built: tuple[Path, pd.DataFrame], tmp_path: Path) -> None:
+    """A real scheduler and a real worker, in processes of their own."""
+    distributed = pytest.importorskip("distributed")
+    _, frame = built
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        found = build_kernel(
+            tmp_path / "log.sqlite",
+            tmp_path / "kernel.parquet",
+            names=NAMES[:1],
+            limit=1,
+            n_jobs=2,
+            dask=cluster.scheduler_address,
+            latency=False,
+        )
+    assert found.left == ()
+    expected = frame[frame["family"] == NAMES[0]][EXACT].reset_index(drop=True)
+    pd.testing.assert_frame_equal(read_dataset(tmp_path / "kernel.parquet")[EXACT], expected)
+
+
+def test_a_scheduler_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(IrgaugeError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        build_kernel(tmp_path / "log.sqlite", tmp_path / "k.parquet", names=NAMES[:1], dask="tcp://127.0.0.1:9")
+
+
+def test_labelling_a_sample_again_gives_the_same(
+    built: tuple[Path, pd.DataFrame], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, frame = built
+    found = verify(frame, sample=5, seed=3)
+    assert (found.n_records, found.differences) == (5, ())
+    assert found.n_values == 5 * len([t for t in targets_of("kernel") if t.exact])
+    wrong = frame.copy()
+    column = "x86-64-v3/l1d_misses"
+    wrong[column] += 1
+    wrong.to_parquet(tmp_path / "wrong.parquet")
+    arguments = ["dataset", "verify", "--dataset", str(tmp_path / "wrong.parquet"), "--sample", "2", "--jobs", "1"]
+    assert main([*arguments, "--format", "json"]) == 1
+    out, err = capsys.readouterr()
+    assert [difference["what"] for difference in json.loads(out)] == [column] * 2
+    assert "2 differ" in err
+    with pytest.raises(UsageError, match="labelled with llvm 1, and "):
+        verify(frame.assign(version_llvm="1"), sample=5)
 
 
 def _no_work(*_: object) -> None:

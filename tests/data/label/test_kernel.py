@@ -23,6 +23,7 @@ from irgauge.data.label.kernel import (
     Signature,
     label_batch,
     label_exact,
+    label_latencies,
     only_signature,
     runnable_assemblies,
 )
@@ -231,6 +232,35 @@ def test_static_targets_of_neoverse_equal_the_disassembly(kernel: str, tmp_path:
     assert labels[f"{NEOVERSE}/gpr_used"] == len({w[1:] for w in words if w[0] in "xw"})
     assert labels[f"{NEOVERSE}/vec_used"] == len({w[1:] for w in words if w[0] in "vqdshbz"})
     assert labels[f"{NEOVERSE}/mca_cycles"] > 0
+
+
+def _sum_of(element: str, add: str) -> str:
+    return f"""
+func.func @kernel(%a: memref<300x{element}>, %b: memref<300x{element}>, %s: {element}) {{
+  affine.for %i = 0 to 300 {{
+    %x = affine.load %a[%i] : memref<300x{element}>
+    %y = affine.load %b[%i] : memref<300x{element}>
+    %z = {add} %x, %y : {element}
+    %w = {add} %z, %s : {element}
+    affine.store %w, %b[%i] : memref<300x{element}>
+  }}
+  return
+}}
+"""
+
+
+def test_every_element_type_runs_and_computes() -> None:
+    """The driver fills, passes and sums each type; but for rounding, all of one kind agree."""
+    floats, integers = ("f64", "f32", "f16", "bf16"), ("i64", "index", "i32", "i16", "i8")
+    texts = [_sum_of(t, "arith.addf") for t in floats] + [_sum_of(t, "arith.addi") for t in integers]
+    labels = label_batch([(text, only_signature(text)) for text in texts])
+    assert all(isinstance(label, ExactLabels) and label.skipped is None for label in labels)
+    measured = label_latencies([label.assembly for label in labels], latency_core())  # type: ignore[union-attr]
+    means = [m.result_sum / 600 for m in measured]  # type: ignore[union-attr]
+    # a weight of 1 on average; a holds 1 on average, b that and 1 of a and the scalar 1.5 (0.125 as bf16)
+    assert means[:3] == pytest.approx([(1 + 1 + 1 + 1.5) / 2] * 3, rel=0.05)
+    assert means[3] == pytest.approx((1 + 1 + 1 + 0.125) / 2, rel=0.05)
+    assert means[4:] == pytest.approx([(1.5 + 1.5 + 1.5 + 4) / 2] * 5, rel=0.05)
 
 
 EXPONENTIALS = """

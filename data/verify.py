@@ -1,0 +1,85 @@
+"""Labels a random sample of a dataset again: exact labels must come out the same, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UsageError
+from .build import BATCH, Failure, exact_or_failures, in_parallel
+from .label.kernel import ExactLabels
+from .label.tools import tool_versions
+from .stopping import Stop
+from .targets import Target, targets_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One value that did not come out as it stands in the dataset."""
+
+    id: str
+    program_id: str
+    schedule: str
+    what: str
+    """A target's column, or "skipped" where one run has the executed targets and the other does not."""
+    stored: str
+    again: str
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What labelling again has shown."""
+
+    n_records: int
+    n_values: int
+    differences: tuple[Difference, ...]
+
+
+def verify(frame: pd.DataFrame, *, sample: int, seed: int = 0, n_jobs: int = 1) -> Verified:
+    """Label a random sample of a dataset again and compare every exact target.
+
+    Raises
+    ------
+    UsageError
+        The dataset has no texts, or its records come from other tool versions than those installed.
+    """
+    if "mlir" not in frame:
+        raise UsageError("this dataset has no texts, so nothing can be labelled again")
+    for tool, version in tool_versions().items():
+        stored = set(frame.get(f"version_{tool}", ["unknown"]))
+        if stored != {version}:
+            raise UsageError(f"labelled with {tool} {', '.join(sorted(stored))}, and {version} is installed")
+    records = frame.sample(min(sample, len(frame)), random_state=seed).to_dict("records")
+    batches = [[(r["id"], r["mlir"], None) for r in records[at : at + BATCH]] for at in range(0, len(records), BATCH)]
+    again: dict[str, ExactLabels | Failure] = {}
+    for results in in_parallel(exact_or_failures, batches, n_jobs, "labelling again", Stop()):
+        again |= dict(results)
+    differences: list[Difference] = []
+    n_values = 0
+    for record in records:
+        found = again[record["id"]]
+        values = found.values if isinstance(found, ExactLabels) else {}
+        reason = (found.skipped or ("",))[0] if isinstance(found, ExactLabels) else found.reason
+        pairs = {t.column: (_shown(record, t.column), _shown(values, t.column)) for t in _exact(frame)}
+        n_values += len(pairs)
+        pairs["skipped"] = (str(record["skipped"]), reason)
+        differences += [
+            Difference(record["id"], record["program_id"], record["schedule"], what, stored, now)
+            for what, (stored, now) in pairs.items()
+            if stored != now
+        ]
+    return Verified(len(records), n_values, tuple(differences))
+
+
+def _exact(frame: pd.DataFrame) -> list[Target]:
+    return [t for t in targets_of("kernel") if t.exact and t.column in frame]
+
+
+def _shown(values: Mapping[str, Any], column: str) -> str:
+    """The number in full; "" where there is none."""
+    value = values.get(column)
+    return "" if value is None or value != value else repr(float(value))
