@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ..errors import IrgaugeError, LabelError, UsageError
 from ..featurize.canonical import canonical_id
 from .card import write_card
+from .dedup import few_alike
 from .families import FAMILIES, Family, Source
 from .label.kernel import (
     ExactLabels,
@@ -173,7 +174,9 @@ def _left(log: Log, sources: int, latency: bool) -> tuple[str, ...]:
 def _unfinished(log: Log, families: Sequence[Family], limit: int | None) -> list[Source]:
     """Sources whose variants are not in the log, mixed in a fixed order: what a stopped run has is a fair sample."""
     finished = log.finished_sources()
-    sources = [source for family in families for source in islice(family.sources(), limit)]
+    sources, dropped = few_alike(source for family in families for source in islice(family.sources(), limit))
+    for source, like in dropped:
+        log.add_failure(source.program_id, "source", "near-duplicate", f"of {like}")
     waiting = [source for source in sources if finished.get(source.program_id) != text_hash(source.mlir)]
     return sorted(waiting, key=lambda source: zlib.crc32(source.program_id.encode()))
 
@@ -347,7 +350,7 @@ def _workers(n_jobs: int, dask: str | None) -> Iterator[None]:
     from joblib import parallel_config
 
     try:
-        client = Client(dask, timeout=10)
+        client = Client(dask, timeout=10)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise IrgaugeError(f"no Dask scheduler answers at {dask} ({error}). Start one with `dask scheduler`.") from None
     with client, parallel_config(backend="dask"):

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .dedup import MOST_ALIKE
+from .histograms import BINS, histograms_svg
 from .label.executable import MAX_OPERAND_BYTES
 from .label.kernel import MAX_INSTRUCTIONS
 from .label.latency import MAX_ATTEMPTS, MIN_REPEAT_NS, REPEATS, SPREAD_LIMIT
@@ -15,24 +17,27 @@ from .targets import targets_of
 if TYPE_CHECKING:
     import pandas as pd
 
-_BARS = "▁▂▃▄▅▆▇█"
-_BINS = 24
-
 
 def write_card(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]], path: Path) -> None:
-    """Write `card_text` beside the dataset; to a temporary name first, then renamed."""
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    partial.write_text(card_text(frame, failures))
-    partial.replace(path)
+    """Write `card_text` and its picture (.svg) beside the dataset; to a temporary name first, then renamed."""
+    picture = path.with_suffix(".svg")
+    for place, text in (
+        (picture, histograms_svg(frame, targets_of("kernel"))),
+        (path, card_text(frame, failures, picture.name)),
+    ):
+        partial = place.with_suffix(f".{os.getpid()}.partial")
+        partial.write_text(text)
+        partial.replace(place)
 
 
-def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]]) -> str:
+def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]], picture: str) -> str:
     """The card of the kernel dataset in Markdown.
 
     Parameters
     ----------
     frame : the dataset
     failures : (stage, reason, how many), as the labelling log counts them
+    picture : file of the histograms, beside the card
     """
     versions = sorted(c for c in frame.columns if c.startswith("version_"))
     programs = frame["program_id"].nunique()
@@ -68,21 +73,26 @@ def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]]) -> 
         "",
         "## Labels",
         "",
-        "Histograms: 24 bins between the least and the largest value, in log scale where the largest is over 1,000.",
-        "",
         *_labels(frame),
+        "",
+        f"![Histograms of the labels]({picture})",
+        "",
+        f"{BINS} bins between the least and the largest value above 0; the bar on the left counts the zeros.",
         "",
         "## Noise of the latencies",
         "",
         *_noise(frame),
         "",
+        "## Near-duplicates",
+        "",
+        "Two programs of a family are near-duplicates if their canonical texts differ in sizes and constants only "
+        f"(`data/dedup.py`). At most {MOST_ALIKE} such programs are kept, before any schedule: "
+        f"{sum(n for stage, _, n in failures if stage == 'source'):,} were found beyond that and left out. Exact "
+        "duplicates (the same canonical text) are in the dataset once.",
+        "",
         "## What failed",
         "",
-        *(
-            _table(["stage", "reason", "programs"], [[s, r, f"{n:,}"] for s, r, n in failures])
-            if failures
-            else ["Nothing."]
-        ),
+        *_failures(failures),
         "",
         "## Known limits",
         "",
@@ -100,6 +110,11 @@ def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]]) -> 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
+
+
+def _failures(failures: Sequence[tuple[str, str, int]]) -> list[str]:
+    rows = [[stage, reason, f"{n:,}"] for stage, reason, n in failures if stage != "source"]
+    return _table(["stage", "reason", "programs"], rows) if rows else ["Nothing."]
 
 
 def _families(frame: pd.DataFrame) -> list[str]:
@@ -128,23 +143,9 @@ def _labels(frame: pd.DataFrame) -> list[str]:
                 low,
                 median,
                 high,
-                f"`{histogram(values)}`",
             ]
         )
-    return _table(["target", "records", "zero", "least", "median", "largest", "histogram"], rows)
-
-
-def histogram(values: pd.Series) -> str:
-    """A line of bars, one a bin, between the least and the largest value."""
-    import numpy as np
-
-    numbers = values.to_numpy(float)
-    if len(numbers) == 0:
-        return ""
-    scaled = np.log1p(numbers) if numbers.max() > 1000 else numbers
-    counts, _ = np.histogram(scaled, bins=_BINS)
-    top = counts.max()
-    return "".join(" " if n == 0 else _BARS[int((len(_BARS) - 1) * n / top)] for n in counts)
+    return _table(["target", "records", "zero", "least", "median", "largest"], rows)
 
 
 def _noise(frame: pd.DataFrame) -> list[str]:

@@ -74,6 +74,8 @@ def test_the_card_names_families_and_tools(built: tuple[Path, pd.DataFrame]) -> 
     card = (folder / "kernel.md").read_text()
     assert all(f"| {name} |" in card for name in NAMES)
     assert all(version in card for version in frame["version_llvm"])
+    assert "](kernel.svg)" in card
+    assert "0 were found beyond that" in card
 
 
 def test_building_again_labels_nothing_twice(built: tuple[Path, pd.DataFrame]) -> None:
