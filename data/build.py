@@ -350,7 +350,7 @@ def _workers(n_jobs: int, dask: str | None) -> Iterator[None]:
     from joblib import parallel_config
 
     try:
-        client = Client(dask, timeout=10)  # type: ignore[no-untyped-call]
+        client = Client(dask, timeout=5)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise IrgaugeError(f"no Dask scheduler answers at {dask} ({error}). Start one with `dask scheduler`.") from None
     with client, parallel_config(backend="dask"):

@@ -144,12 +144,11 @@ def test_every_target_of_the_track_but_the_latency_is_labelled(stepper: Path) ->
 
 def test_labels_are_the_same_alone_and_in_any_company() -> None:
     """Calls of libc and libm, data of its own, big and small, in front, in the middle and behind."""
-    texts = [_mini(name) for name in ("adi", "correlation", "durbin", "gemm", "nussinov")]
-    texts += [ELEMENTWISE, EXPONENTIALS, GLOBALS, ALLOCATES, MASKED]
+    texts = [_mini("correlation"), _mini("durbin"), EXPONENTIALS, GLOBALS, ALLOCATES, MASKED]
     items = [(text, only_signature(text)) for text in texts]
     alone = [label_batch([item])[0] for item in items]
     assert label_batch(items) == alone
-    order = [7, 2, 9, 0, 4, 1]
+    order = [4, 2, 5, 0]
     assert label_batch([items[k] for k in order]) == [alone[k] for k in order]
     assert all(isinstance(labels, ExactLabels) and labels.skipped is None for labels in alone)
 
