@@ -113,7 +113,8 @@ def build_kernel(
         if fresh and output.is_file():
             _say(f"{output}: {take_over(log, output, tool_versions()):,} records taken over")
         timed = latency and _may_time(log, processor)
-        waiting = _unfinished(log, [FAMILIES[name] for name in names or FAMILIES], limit)
+        sources = _sources(log, [FAMILIES[name] for name in names or FAMILIES], limit)
+        waiting = _unfinished(log, sources)
         rounds = [waiting[at : at + ROUND_SOURCES] for at in range(0, len(waiting), ROUND_SOURCES)]
         for number, part in enumerate([[], *rounds]):  # the first one finishes what a stopped run has left
             if stop.reached:
@@ -128,8 +129,7 @@ def build_kernel(
             drop_wrong_results(log)
         frame = write_dataset(log, output)
         write_card(frame, log.failures(), output.with_suffix(".md"))
-        sources = len(_unfinished(log, [FAMILIES[name] for name in names or FAMILIES], limit))
-        return Built(frame, _left(log, sources, latency))
+        return Built(frame, _left(log, len(_unfinished(log, sources)), latency))
 
 
 def build_real(
@@ -171,12 +171,17 @@ def _left(log: Log, sources: int, latency: bool) -> tuple[str, ...]:
     return tuple(f"{n:,} {what}" for n, what in counts if n)
 
 
-def _unfinished(log: Log, families: Sequence[Family], limit: int | None) -> list[Source]:
-    """Sources whose variants are not in the log, mixed in a fixed order: what a stopped run has is a fair sample."""
-    finished = log.finished_sources()
+def _sources(log: Log, families: Sequence[Family], limit: int | None) -> list[Source]:
+    """The families' sources without near-duplicates, which the log gets as failures."""
     sources, dropped = few_alike(source for family in families for source in islice(family.sources(), limit))
     for source, like in dropped:
         log.add_failure(source.program_id, "source", "near-duplicate", f"of {like}")
+    return sources
+
+
+def _unfinished(log: Log, sources: Sequence[Source]) -> list[Source]:
+    """Sources whose variants are not in the log, mixed in a fixed order: what a stopped run has is a fair sample."""
+    finished = log.finished_sources()
     waiting = [source for source in sources if finished.get(source.program_id) != text_hash(source.mlir)]
     return sorted(waiting, key=lambda source: zlib.crc32(source.program_id.encode()))
 
