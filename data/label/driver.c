@@ -92,6 +92,10 @@ void *irgauge_aligned_alloc(size_t alignment, size_t bytes) {
   return at;
 }
 void *irgauge_malloc(size_t bytes) { return irgauge_aligned_alloc(LINE, bytes); }
+void *irgauge_calloc(size_t count, size_t bytes) {
+  size_t all = bytes != 0 && count > HEAP_BYTES / bytes ? HEAP_BYTES + 1 : count * bytes; // too much, as malloc will say
+  return memset(irgauge_malloc(all), 0, all);
+}
 void irgauge_free(void *pointer) {
   struct header *block = (struct header *)pointer - 1;
   struct header **list = pointer ? freed_of(block->bytes) : NULL;
@@ -347,7 +351,7 @@ static inline long system_call(long number, long a, long b, long c, long d) {
   return result;
 }
 
-#define WARM_FORKS 4 // children that end at once: after them the state of caches and predictors does not move any more
+#define WARM_ROUNDS 64 // without a child: after them the state of caches and predictors does not move any more
 
 __attribute__((noinline)) static void count_all(void) {
   sweep_caches(); // what the simulator has translated once, children inherit
@@ -356,12 +360,12 @@ __attribute__((noinline)) static void count_all(void) {
   volatile struct {
     int64_t process, status;
   } report;
-  for (uint64_t number = 0; number < irgauge_num_kernels + WARM_FORKS; ++number) {
+  static volatile const long calls[2] = {SYS_getpid, SYS_fork};
+  for (uint64_t number = 0; number < irgauge_num_kernels + WARM_ROUNDS; ++number) {
     report.status = 0;
-    report.process = system_call(SYS_fork, 0, 0, 0, 0);
+    report.process = system_call(calls[number >= WARM_ROUNDS], 0, 0, 0, 0);
     if (report.process == 0) {
-      if (number < WARM_FORKS) system_call(SYS_exit_group, 0, 0, 0, 0);
-      prepare(number - WARM_FORKS);
+      prepare(number - WARM_ROUNDS);
       CALLGRIND_ZERO_STATS;
       call_kernel();
       system_call(SYS_exit_group, 0, 0, 0, 0);

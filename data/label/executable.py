@@ -27,6 +27,7 @@ _INTEGER_SCALAR_VALUE = 4
 _MAX_ARGUMENTS, _MAX_FLOAT_SCALARS = 32, 8
 _IN_DRIVER = {
     "malloc": "irgauge_malloc",
+    "calloc": "irgauge_calloc",
     "aligned_alloc": "irgauge_aligned_alloc",
     "free": "irgauge_free",
     "__truncsfbf2": "irgauge_truncsfbf2",

@@ -173,6 +173,14 @@ def test_every_count_is_the_same_in_any_company(tmp_path: Path) -> None:
     assert counted([3]) == {3: together[3]}
 
 
+def test_every_place_in_a_program_is_alike(tmp_path: Path) -> None:
+    """The parent's branches have left the same traces in the simulated predictor before the first child and the last."""
+    assembly = label_exact(Path(__file__).with_name("place_sensitive.mlir").read_text()).assembly
+    counted = count(build([assembly] * 8, tmp_path))
+    assert all(isinstance(counts, Counts) for counts in counted)
+    assert len({str(counts.events) for counts in counted}) == 1  # type: ignore[union-attr]
+
+
 def test_a_bad_program_takes_no_other_with_it() -> None:
     texts = [ELEMENTWISE, WILD, NOT_LINKED, "func.func @kernel() { nonsense }", CHAIN]
     signature = Signature("kernel", ())
