@@ -174,7 +174,7 @@ def test_every_count_is_the_same_in_any_company(tmp_path: Path) -> None:
 
 
 def test_every_place_in_a_program_is_alike(tmp_path: Path) -> None:
-    """The parent's branches have left the same traces in the simulated predictor before the first child and the last."""
+    """The parent has left the same in the simulated predictor before the first child and the last."""
     assembly = label_exact(Path(__file__).with_name("place_sensitive.mlir").read_text()).assembly
     counted = count(build([assembly] * 8, tmp_path))
     assert all(isinstance(counts, Counts) for counts in counted)
