@@ -25,7 +25,7 @@ from typing import Any
 import irgauge
 from irgauge.data.dependences import bands_are_permutable
 from irgauge.data.label.executable import arguments_of, kernel_assembly
-from irgauge.data.label.kernel import label_latency, signatures
+from irgauge.data.label.kernel import label_latencies, signatures
 from irgauge.data.label.latency import latency_core
 from irgauge.data.label.llvm import to_assembly
 from irgauge.data.schedules import Schedule, apply
@@ -85,7 +85,10 @@ def measure(mlir: str, core: int) -> float:
     """Time of one call in ns, the least of nine repeats: compiled with LLVM, run on this machine."""
     (signature,) = signatures(read(mlir))
     assembly = kernel_assembly(to_assembly(mlir), signature.name, arguments_of(signature.argument_types))
-    return min(label_latency(assembly, core).repeats_ns)
+    (latency,) = label_latencies([assembly], core)
+    if isinstance(latency, LabelError):
+        raise latency
+    return min(latency.repeats_ns)
 
 
 def main(argv: list[str] | None = None) -> int:
