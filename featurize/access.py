@@ -246,4 +246,4 @@ def _kind(stride: int, a: Access) -> str:
         return "stride0"
     if abs(stride) == 1 or abs(stride) == a.lanes:
         return "unit"
-    return "small" if abs(stride) * a.bits / 8 <= LINE_BYTES else "large"
+    return "small" if abs(stride) * a.bits <= 8 * LINE_BYTES else "large"

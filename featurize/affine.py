@@ -122,6 +122,10 @@ class Linear:
                     out.add(v)
         return out
 
+    def fits(self) -> bool:
+        """Whether all its numbers have 64 bits."""
+        return abs(self.const) <= LARGEST and all(abs(c) <= LARGEST for c in self.terms.values())
+
     def is_linear(self) -> bool:
         """Whether no nonlinear term occurs."""
         for v in self.terms:  # noqa: SIM110  # a generator costs more than the loop
@@ -323,6 +327,8 @@ class _Parser:
             right = self.product()
             left = left + right if sign == "+" else left - right
         self.depth -= 1
+        if not left.fits():
+            raise AffineError("number over 64 bits")
         return left
 
     def product(self) -> Linear:

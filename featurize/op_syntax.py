@@ -231,7 +231,7 @@ def _one_statement(name: str, tokens: list[_Token], top: list[int], opens: bool)
             if before.text == "applies":
                 return False  # its region is added where operations are read token by token
             ends = before.kind in _ENDS_OPERAND or before.text == "%"
-            if ends or (before.text == "=" and not opens):
+            if ends or (before.text == "=" and not (opens and tokens[top[at - 2]].text != "%")):
                 return False
         if token.kind == "resource":
             return False

@@ -1058,6 +1058,7 @@ class _Reader:
         segment = position
         words = 0
         last = "}" if after_region else ""
+        located = False
         aliases: list[str] = []
         match_token = TOKEN.match
         while position < size:
@@ -1093,8 +1094,10 @@ class _Reader:
                     break
                 if kind == "word" and part == "loc" and text.startswith("(", self.after_space(end)):
                     position = balanced_end(text, self.after_space(end))
-                    joins = True
+                    joins = located = True
                     continue
+                if located and kind in ("word", "value"):
+                    raise Unreadable(f"'{frame.op.name}' goes on behind its location", position)
             elif (
                 kind == "word" and part == "loc" and brackets[-1][0] == ")" and last not in _NO_LOCATION
                 and text.startswith("(", end)

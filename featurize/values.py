@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from .affine import LARGEST, AffineError, AffineMap, Linear, constant, integer, make_term, parse_map, variable
+from .affine import AffineError, AffineMap, Linear, constant, integer, make_term, parse_map, variable
 from .attribute_text import closing, is_generic, property_text, strip_comments
 from .index_bases import delinearized, linearized
 from .nodes import UNKNOWN_TRIP, Loop
@@ -173,7 +173,7 @@ class Values:
                 chain.extend(waiting)
                 continue
             folded = self._fold(node, current)
-            self._linear[current] = folded if abs(folded.const) <= LARGEST else variable(current)
+            self._linear[current] = folded if folded.fits() else variable(current)
         return self._linear[value]
 
     def folds(self, value: int) -> bool:

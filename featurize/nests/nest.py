@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..affine import Linear, constant, variable
+from ..affine import Linear, constant, integer, variable
 from ..attribute_text import property_text
 from ..op_classes import op_class
 from ..program import Op
@@ -615,7 +615,7 @@ def ints(text: str, n: int | None = None) -> list[int]:
         body = re.sub(r":\s*[su]?i\d+", "", body)
     else:
         body = text.partition(":")[0]
-    values = [int(s) for s in _INT.findall(body)]
+    values = [integer(s) for s in _INT.findall(body)]
     return values * n if n is not None and len(values) == 1 and n > 1 else values
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..affine import Linear, constant, variable
+from ..affine import Linear, constant, integer, variable
 from ..program import Op
 from .nest import (
     FREE,
@@ -140,7 +140,7 @@ def implied(view: FunctionView, op: Op) -> Implied | None:
 
 
 def _numbers(text: str) -> list[int]:
-    return [int(s) for s in re.findall(r"-?\d+", text)]
+    return [integer(s) for s in re.findall(r"-?\d+", text)]
 
 
 def _dot_dims(view: FunctionView, op: Op) -> list[list[int]]:
@@ -363,8 +363,8 @@ def _slice(view: FunctionView, op: Op) -> Implied | None:
     starts, steps = ints_of(view, op, "start_indices", n=rank), ints_of(view, op, "strides", n=rank)
     if not starts and (span := _SPAN.search(view.text_of(op))):
         parts = [p.split(":") for p in span.group(1).split(",")]
-        starts = [int(p[0]) for p in parts]
-        steps = [int(p[2]) if len(p) > 2 else 1 for p in parts]
+        starts = [integer(p[0]) for p in parts]
+        steps = [integer(p[2]) if len(p) > 2 else 1 for p in parts]
     starts, steps = starts or [0] * rank, steps or [1] * rank
     sketch = Sketch()
     index = [i.scaled(steps[d]) + constant(starts[d]) for d, i in enumerate(sketch.over(shape))]

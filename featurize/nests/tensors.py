@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..affine import Linear, constant
+from ..affine import Linear, constant, integer
 from ..attribute_text import is_generic, static_list
 from ..op_classes import TENSOR_VIEWS, op_class
 from ..program import Op
@@ -69,14 +69,14 @@ def implied(view: FunctionView, op: Op) -> Implied | None:
 
 
 def _numbers(text: str) -> list[int]:
-    return [int(s) for s in re.findall(r"(?<![%\w])-?\d+", text)]
+    return [integer(s) for s in re.findall(r"(?<![%\w])-?\d+", text)]
 
 
 def _pad(view: FunctionView, op: Op) -> Implied | None:
     """The region only says the value: it runs for each padded position, and is not counted."""
     low = re.search(r"\blow\s*\[([^\]]*)\]", view.text_of(op))
     entries = low.group(1).split(",") if low else property_of(view, op, "static_low").partition(":")[2].split(",")
-    starts = [int(e) if re.fullmatch(r"\s*\d+\s*>?\s*", e) else 0 for e in (x.strip(" >") for x in entries)]
+    starts = [integer(e) if re.fullmatch(r"\s*\d+\s*>?\s*", e) else 0 for e in (x.strip(" >") for x in entries)]
     return padded(view, op.operands[0], op.results[0], starts)
 
 
@@ -92,7 +92,7 @@ def offsets_of(
     else:
         for group in re.findall(r"\[([^\]]*)\]", text)[:3]:
             parts = [p.strip() for p in group.split(",")] if group.strip() else []
-            rows.append([None if p.startswith("%") else int(p) for p in parts])
+            rows.append([None if p.startswith("%") else integer(p) for p in parts])
     if len(rows) != 3 or any(len(r) != rank for r in rows):
         raise ValueError("unreadable slice")
     resolved = [[view.linear(next(dynamic)) if e is None else constant(e) for e in row] for row in rows]
