@@ -1094,7 +1094,8 @@ class _Reader:
                     break
                 if kind == "word" and part == "loc" and text.startswith("(", self.after_space(end)):
                     position = balanced_end(text, self.after_space(end))
-                    joins = located = True
+                    joins = True
+                    located = new_line
                     continue
                 if located and kind in ("word", "value"):
                     raise Unreadable(f"'{frame.op.name}' goes on behind its location", position)
