@@ -67,7 +67,7 @@ def options(view: FunctionView) -> dict[str, float]:
     for op in reversed(scopes):
         for name, value in attributes(text if op is function else view.text_of(op)):
             out["options.count"] += 1
-            out.update(_values(f"options.{safe_name(name)}", None if value is None else view.attribute(value)))
+            out.update(_values(f"options.{safe_name(name)}", None if value is None else _of_aliases(view, value)))
     for name, value in argument_attributes(text):
         key = f"options.args/{safe_name(name)}"
         out[key] = out.get(key, 0.0) + 1.0
@@ -76,6 +76,14 @@ def options(view: FunctionView) -> dict[str, float]:
             key = f"{key}/{safe_name(number.group(1))}"
             out[key] = out.get(key, 0.0) + 1.0
     return out
+
+
+def _of_aliases(view: FunctionView, value: str) -> str:
+    """An attribute with its alias, or those in its list, replaced; inside a dialect's attribute they are its text."""
+    written = view.program.aliases.written
+    if value.startswith("[") and "#" in value:
+        return f"[{', '.join(written.get(v.strip(), v.strip()) for v in split_top(value[1:-1]))}]"
+    return written.get(value, value)
 
 
 def _values(key: str, value: str | None) -> dict[str, float]:

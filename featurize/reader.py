@@ -1078,7 +1078,7 @@ class _Reader:
                 if kind == "close":
                     if part == "}":
                         break
-                    if part == ">" and text.startswith("^", end):  # wasmssa: `{ } >^bb1`
+                    if part == ">" and text.startswith("^", self.after_space(end)):  # wasmssa: `{ }> ^bb1`
                         last = part
                         pieces.append(part)
                         template.append("=>")

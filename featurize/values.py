@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from .affine import AffineError, AffineMap, Linear, constant, integer, make_term, parse_map, variable
+from .aliases import TooLongError
 from .attribute_text import closing, is_generic, property_text, strip_comments
 from .index_bases import delinearized, linearized
 from .nodes import UNKNOWN_TRIP, Loop
@@ -134,6 +135,8 @@ class Values:
             return fixed
         memref = MEMREF_POSITION.get(defined.name)
         if memref is not None and len(defined.operands) > memref:
+            if defined.name == "vector.transfer_write":  # into a tensor: the tensor with the vector in it
+                return self.program.value_types[defined.operands[memref]]
             return self.type_of(defined.operands[memref]).element
         return ""
 
@@ -148,6 +151,13 @@ class Values:
             aliases = self.program.aliases
             return aliases.get(text) or aliases.get(text[1:]) or text
         return text
+
+    def expanded(self, text: str) -> str:
+        """An attribute with all aliases in it replaced; as written where they stand for too much."""
+        try:
+            return self.program.aliases.expand(text)
+        except TooLongError:
+            return text
 
     def map_of(self, text: str) -> AffineMap:
         """Parse an `affine_map<...>` or an alias of one. Raises AffineError."""

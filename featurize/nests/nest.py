@@ -582,15 +582,21 @@ def transform(view: FunctionView, source: int, out: int, length: int | None, bat
 # ---- text ----------------------------------------------------------------------------------------------------------
 
 _INT = re.compile(r"-?\d+")
+_ALIAS = re.compile(r"\s*(#[A-Za-z_][\w$]*)(?![\w$.<])")
 
 
 def property_of(view: FunctionView, op: Op, *keys: str) -> str:
-    """The attribute of the first key that is there, with an alias replaced; "" if none is."""
+    """The attribute of the first key that is there, with aliases replaced; "" if none is.
+
+    A linalg operation may have its attributes behind an alias: `linalg.generic #trait ins(…)`.
+    """
     text = view.text_of(op)
-    for key in keys:
-        found = property_text(text, key)
-        if found:
-            return view.attribute(found)
+    alias = _ALIAS.match(text)
+    for where in (text, view.attribute(alias[1])) if alias else (text,):
+        for key in keys:
+            found = property_text(where, key)
+            if found:
+                return view.expanded(found)
     return ""
 
 
