@@ -74,7 +74,8 @@ def _transfer(values: Values, op: Op, access: Access) -> None:
     """Broadcast dimensions of a transfer touch one element; one that is not in bounds for certain is masked."""
     text = values.text_of(op)
     in_bounds = property_text(text, "in_bounds")
-    shape = values.type_of(op.results[0] if op.results else op.operands[0]).shape or ()
+    moved = op.operands[0] if access.is_store or not op.results else op.results[0]
+    shape = values.type_of(moved).shape or ()
     access.masked = bool(shape) and ("false" in in_bounds or not in_bounds)
     written = property_text(text, "permutation_map")
     if not written:

@@ -135,8 +135,6 @@ class Values:
             return fixed
         memref = MEMREF_POSITION.get(defined.name)
         if memref is not None and len(defined.operands) > memref:
-            if defined.name == "vector.transfer_write":  # into a tensor: the tensor with the vector in it
-                return self.program.value_types[defined.operands[memref]]
             return self.type_of(defined.operands[memref]).element
         return ""
 

@@ -94,3 +94,12 @@ def test_vector_transfers_that_are_masked_or_repeat_an_element(view: View) -> No
     )
     assert (found["access.masked"], found["access.broadcasts"]) == (1, 1)
     assert (found["access.unit"], found["access.stride0"]) == (2, 1)
+
+
+def test_a_transfer_into_a_tensor_moves_its_vector(view: Callable[[str], FunctionView]) -> None:
+    text = """func.func @f(%v: vector<4x4xf32>, %t: tensor<8x8xf32>, %i: index) -> tensor<8x8xf32> {
+  %r = vector.transfer_write %v, %t[%i, %i] {in_bounds = [true, true]@MAP@} : vector<4x4xf32>, tensor<8x8xf32>
+  return %r : tensor<8x8xf32>
+}"""
+    written = ", permutation_map = affine_map<(d0, d1) -> (d0, d1)>"
+    assert [view(text.replace("@MAP@", m)).accesses[0].lanes for m in ("", written)] == [16, 16]
