@@ -109,3 +109,11 @@ def test_targets_partitions_and_lists() -> None:
         "options.args/tf.aliasing_output": 1,
         "options.args/tf.aliasing_output/0": 1,
     }
+
+
+def test_aliases_in_a_list_count_as_what_they_stand_for() -> None:
+    text = "module attributes {targets = [@T@]} { func.func @f(%a: memref<4xf32>) { return } }"
+    own = features_of(text.replace("@T@", '#hal.device.target<"llvm-cpu">'))["f"]
+    aliased = features_of('#t = #hal.device.target<"llvm-cpu">\n' + text.replace("@T@", "#t"))["f"]
+    assert aliased == own
+    assert own["options.targets/llvm_cpu"] == 1

@@ -254,3 +254,21 @@ def test_operations_that_do_not_fit_are_counted_and_finite(text: str) -> None:
     features = features_of(one("tensor<0x4xf32>", text))["f"]
     assert features["ops.total"] >= 1
     assert all(math.isfinite(v) for v in features.values())
+
+
+def test_attributes_behind_an_alias_are_the_operations_own() -> None:
+    maps = "indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>]"
+    own = maps + ', iterator_types = ["reduction"]'
+    body = """func.func @f(%a: memref<32xi32>, %x: memref<i32>) {
+  linalg.generic @TRAIT@ ins(%a : memref<32xi32>) outs(%x : memref<i32>) {
+  ^bb0(%p: i32, %q: i32):
+    %s = arith.addi %p, %q : i32
+    linalg.yield %s : i32
+  }
+  return
+}
+"""
+    inline = features_of(body.replace("@TRAIT@", f"{{{own}}}"))
+    aliased = features_of(f"#trait = {{{own}}}\n" + body.replace("@TRAIT@", "#trait"))
+    assert aliased == inline
+    assert inline["f"]["work.int_ops"] == 32
