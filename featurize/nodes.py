@@ -7,8 +7,9 @@ from collections.abc import Hashable, Sequence
 
 from .affine import LARGEST, Linear, constant
 from .program import Op
+from .types import UNKNOWN_SIZE
 
-UNKNOWN_TRIP = 16
+UNKNOWN_TRIP = UNKNOWN_SIZE
 """Stands for a trip count or a dynamic extent that the text does not tell; each use is counted, never hidden."""
 PROMOTED_ELEMENTS = 8
 """A buffer made in the function with at most this many elements can live in registers."""
