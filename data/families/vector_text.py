@@ -195,14 +195,6 @@ class VectorKernel(NetKernel):
         """The first `count` (an index) of `width` lanes."""
         return self.emit(f"vector.create_mask {count.name} : {vector('i1', width)}", vector("i1", width))
 
-    def masked_read(self, array: Array, index: Index, mask: Value, width: int) -> Value:
-        """Lanes that the mask closes are zero, and not accessed."""
-        kind = vector(array.element, width)
-        zero = self.constant(0, kind)
-        at = self._plain(index)
-        head = f"vector.maskedload {array.name}[{at}], {mask.name}, {zero.name}"
-        return self.emit(f"{head} : {array.type}, {mask.type}, {kind} into {kind}", kind)
-
     def masked_write(self, value: Value, array: Array, index: Index, mask: Value, *, compress: bool = False) -> None:
         """Store open lanes only, each in its place or side by side."""
         op = "vector.compressstore" if compress else "vector.maskedstore"

@@ -348,16 +348,6 @@ def complex_product(b: Arrays, a: Arrays) -> None:
     _close(a[4] + 1j * a[5], x @ y)
 
 
-def collatz(b: Arrays, a: Arrays) -> None:
-    def steps(x: int) -> int:
-        count = 0
-        while x != 1 and count < 200:
-            x, count = (x // 2 if x % 2 == 0 else 3 * x + 1), count + 1
-        return count
-
-    assert a[0].tolist() == [steps(x + 1) for x in range(len(a[0]))]
-
-
 def run_lengths(b: Arrays, a: Arrays) -> None:
     text, count = a[0], int(a[1][0])
     letters, lengths = a[2][:count], a[3][:count]
