@@ -49,7 +49,7 @@ VARIANTS_PER_SOURCE = 10
 BATCH = 24
 """Programs that are compiled, linked, counted and timed together; a kill loses one such batch a process."""
 
-ROUND_SOURCES = 24
+ROUND_SOURCES = 96
 """Sources that are generated, labelled and timed before the next ones, so that a stopped run has whole records."""
 
 

@@ -28,6 +28,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..errors import LabelError
 from .dependences import (
@@ -179,6 +180,7 @@ def apply(mlir_text: str, schedule: Schedule, *, timeout_s: float = 20.0) -> str
     return text
 
 
+@lru_cache(maxsize=64)  # the schedules of one program begin alike, and ask the same questions about it
 def _optimized(text: str, pipeline: str, timeout_s: float) -> str:
     command = [tool("mlir-opt"), "--mlir-print-local-scope", "--mlir-disable-threading"]
     if pipeline:

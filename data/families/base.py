@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+PROGRAMS_PER_FAMILY = 25
+"""What most families deliver; with their schedules, all of them together make a little over 30,000 programs."""
+
 
 @dataclass(frozen=True)
 class Source:

@@ -8,9 +8,8 @@ from .affine_text import Array, Index
 from .drawn import Drawn, Kind, families_of
 from .scf_text import Num
 
-__all__ = ["COUNT", "FAMILIES", "KINDS", "ORIGIN"]
+__all__ = ["FAMILIES", "KINDS", "ORIGIN"]
 
-COUNT = 75
 ORIGIN = "control"
 
 
@@ -938,4 +937,4 @@ KINDS: dict[str, Kind] = {
     "ctl_branches": ctl_branches,
     "ctl_graphs": ctl_graphs,
 }
-FAMILIES = families_of(ORIGIN, KINDS, COUNT)
+FAMILIES = families_of(ORIGIN, KINDS)

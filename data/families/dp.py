@@ -8,9 +8,8 @@ from .affine_text import Index
 from .drawn import Drawn, Kind, families_of
 from .scf_text import Num
 
-__all__ = ["COUNT", "FAMILIES", "KINDS", "ORIGIN"]
+__all__ = ["FAMILIES", "KINDS", "ORIGIN"]
 
-COUNT = 70
 ORIGIN = "dp"
 
 
@@ -588,4 +587,4 @@ KINDS: dict[str, Kind] = {
     "dp_warping": dp_warping,
     "dp_paths": dp_paths,
 }
-FAMILIES = families_of(ORIGIN, KINDS, COUNT)
+FAMILIES = families_of(ORIGIN, KINDS)

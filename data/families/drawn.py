@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from .base import Family, Source
+from .base import PROGRAMS_PER_FAMILY, Family, Source
 from .scf_text import Program
 
 __all__ = ["MAX_OPERAND_BYTES", "Drawn", "Kind", "families_of", "program"]
@@ -121,6 +121,6 @@ def _sources(origin: str, family: str, kind: Kind, count: int) -> Iterator[Sourc
         yield program(origin, family, seed, kind)
 
 
-def families_of(origin: str, kinds: Mapping[str, Kind], count: int) -> tuple[Family, ...]:
+def families_of(origin: str, kinds: Mapping[str, Kind], count: int = PROGRAMS_PER_FAMILY) -> tuple[Family, ...]:
     """One family per entry, `count` programs each."""
     return tuple(Family(name, origin, partial(_sources, origin, name, kind, count)) for name, kind in kinds.items())

@@ -9,9 +9,8 @@ from .affine_text import Array, Index
 from .drawn import Drawn, Kind, families_of
 from .scf_text import Num
 
-__all__ = ["COUNT", "FAMILIES", "KINDS", "ORIGIN"]
+__all__ = ["FAMILIES", "KINDS", "ORIGIN"]
 
-COUNT = 60
 ORIGIN = "image"
 
 Place = Index | Num
@@ -736,4 +735,4 @@ KINDS: dict[str, Kind] = {
     "img_colour": img_colour,
     "img_integral": img_integral,
 }
-FAMILIES = families_of(ORIGIN, KINDS, COUNT)
+FAMILIES = families_of(ORIGIN, KINDS)

@@ -8,7 +8,7 @@ from itertools import product
 
 from .affine_text import Array, Index
 from .drawn import Drawn, Kind, families_of
-from .image import COUNT, ORIGIN
+from .image import ORIGIN
 from .scf_text import Num
 
 __all__ = ["FAMILIES", "KINDS", "ORIGIN"]
@@ -522,4 +522,4 @@ KINDS: dict[str, Kind] = {
     "stencil_multigrid": stencil_multigrid,
     "stencil_physics": stencil_physics,
 }
-FAMILIES = families_of(ORIGIN, KINDS, COUNT)
+FAMILIES = families_of(ORIGIN, KINDS)

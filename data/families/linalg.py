@@ -15,18 +15,15 @@ from itertools import pairwise
 
 from . import linalg_shapes as shapes
 from .affine_text import Array, Value
-from .base import Family, Source
+from .base import PROGRAMS_PER_FAMILY, Family, Source
 from .linalg_shapes import fit
 from .linalg_text import LinalgKernel, to_affine
 from .nest_draw import FLOAT_FLAVOURS, INT_FLAVOURS, Draw, mix
 from .transformer_text import ACTIVATIONS
 
-__all__ = ["COUNT", "FAMILIES", "KINDS", "families", "kernel_text"]
+__all__ = ["FAMILIES", "KINDS", "families", "kernel_text"]
 
 ORIGIN = "linalg"
-COUNT = 60
-"""Programs per family."""
-
 MAX_OPERAND_BYTES = 8 << 20
 MAX_EXECUTED_OPS = 1.0e8
 
@@ -1267,7 +1264,7 @@ def _sources(family: str, count: int) -> Iterator[Source]:
         yield Source(f"{ORIGIN}/{family}/{seed}", family, ORIGIN, text)
 
 
-def families(count: int = COUNT) -> tuple[Family, ...]:
+def families(count: int = PROGRAMS_PER_FAMILY) -> tuple[Family, ...]:
     """All families, `count` programs each."""
     return tuple(Family(name, ORIGIN, partial(_sources, name, count)) for name in (*KINDS, NAMED_OPS))
 

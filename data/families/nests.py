@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from .affine_text import Array, Index, Kernel, Value
-from .base import Family, Source
+from .base import PROGRAMS_PER_FAMILY, Family, Source
 from .nest_draw import (
     FLOAT_FLAVOURS,
     INT_FLAVOURS,
@@ -31,10 +31,7 @@ from .nest_draw import (
     weighted_mean,
 )
 
-__all__ = ["COUNT", "FAMILIES", "families", "nest"]
-
-COUNT = 60
-"""Programs per family."""
+__all__ = ["FAMILIES", "families", "nest"]
 
 MAX_OPERAND_BYTES = 8 << 20
 MAX_EXECUTED_OPS = 1.2e8
@@ -1264,7 +1261,7 @@ def _sources(family: str, count: int) -> Iterator[Source]:
         yield nest(family, seed)
 
 
-def families(count: int = COUNT) -> tuple[Family, ...]:
+def families(count: int = PROGRAMS_PER_FAMILY) -> tuple[Family, ...]:
     """All families, `count` programs each."""
     return tuple(Family(name, ORIGIN, partial(_sources, name, count)) for name in KINDS)
 

@@ -9,9 +9,8 @@ from .affine_text import Array, Index
 from .drawn import Drawn, Kind, families_of
 from .scf_text import Num
 
-__all__ = ["COUNT", "FAMILIES", "KINDS", "ORIGIN"]
+__all__ = ["FAMILIES", "KINDS", "ORIGIN"]
 
-COUNT = 64
 ORIGIN = "numeric"
 
 
@@ -1550,4 +1549,4 @@ KINDS: dict[str, Kind] = {
     "num_bits": num_bits,
     "num_complex": num_complex,
 }
-FAMILIES = families_of(ORIGIN, KINDS, COUNT)
+FAMILIES = families_of(ORIGIN, KINDS)

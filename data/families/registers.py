@@ -10,9 +10,8 @@ from .affine_text import Array, Index
 from .drawn import Drawn, Kind, families_of
 from .scf_text import Num
 
-__all__ = ["COUNT", "FAMILIES", "KINDS", "ORIGIN"]
+__all__ = ["FAMILIES", "KINDS", "ORIGIN"]
 
-COUNT = 100
 ORIGIN = "registers"
 
 
@@ -730,4 +729,4 @@ KINDS: dict[str, Kind] = {
     "reg_carried": reg_carried,
     "reg_windows": reg_windows,
 }
-FAMILIES = families_of(ORIGIN, KINDS, COUNT)
+FAMILIES = families_of(ORIGIN, KINDS)

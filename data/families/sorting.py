@@ -6,9 +6,8 @@ from .affine_text import Array, Index
 from .drawn import Drawn, Kind, families_of
 from .scf_text import Num
 
-__all__ = ["COUNT", "FAMILIES", "KINDS", "ORIGIN"]
+__all__ = ["FAMILIES", "KINDS", "ORIGIN"]
 
-COUNT = 70
 ORIGIN = "sorting"
 
 
@@ -833,4 +832,4 @@ KINDS: dict[str, Kind] = {
     "scan_compact": scan_compact,
     "search_tables": search_tables,
 }
-FAMILIES = families_of(ORIGIN, KINDS, COUNT)
+FAMILIES = families_of(ORIGIN, KINDS)

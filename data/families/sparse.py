@@ -11,9 +11,8 @@ from .affine_text import Array, Index
 from .drawn import Drawn, Kind, families_of
 from .scf_text import Num
 
-__all__ = ["COUNT", "FAMILIES", "KINDS", "ORIGIN"]
+__all__ = ["FAMILIES", "KINDS", "ORIGIN"]
 
-COUNT = 70
 ORIGIN = "sparse"
 
 
@@ -765,4 +764,4 @@ KINDS: dict[str, Kind] = {
     "sparse_indirect": sparse_indirect,
     "sparse_buckets": sparse_buckets,
 }
-FAMILIES = families_of(ORIGIN, KINDS, COUNT)
+FAMILIES = families_of(ORIGIN, KINDS)

@@ -13,17 +13,14 @@ from functools import partial
 
 from . import linalg_shapes as shapes
 from .affine_text import Array, Index, Value
-from .base import Family, Source
+from .base import PROGRAMS_PER_FAMILY, Family, Source
 from .linalg_shapes import fit
 from .nest_draw import Draw
 from .transformer_text import ACTIVATIONS, NetKernel
 
-__all__ = ["COUNT", "FAMILIES", "KINDS", "families", "program"]
+__all__ = ["FAMILIES", "KINDS", "families", "program"]
 
 ORIGIN = "transformer"
-COUNT = 60
-"""Programs per family."""
-
 MAX_OPERAND_BYTES = 8 << 20
 MAX_EXECUTED_OPS = 1.0e8
 
@@ -1358,7 +1355,7 @@ def _sources(family: str, count: int) -> Iterator[Source]:
         yield program(family, seed)
 
 
-def families(count: int = COUNT) -> tuple[Family, ...]:
+def families(count: int = PROGRAMS_PER_FAMILY) -> tuple[Family, ...]:
     """All families, `count` programs each."""
     return tuple(Family(name, ORIGIN, partial(_sources, name, count)) for name in KINDS)
 

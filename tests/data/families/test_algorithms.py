@@ -512,10 +512,9 @@ def test_red_black_is_the_same_by_stride_and_by_condition(tmp_path: Path) -> Non
 # --- every family -----------------------------------------------------------------------------------------------------
 
 
-def test_families_are_registered_with_at_least_sixty_programs() -> None:
+def test_families_are_registered() -> None:
     assert set(KINDS) <= set(FAMILIES)
     assert len(KINDS) >= 34
-    assert all(module.COUNT >= 60 for module in MODULES if hasattr(module, "COUNT"))
     assert {origin for origin, _ in KINDS.values()} == {
         "image", "dp", "sorting", "sparse", "numeric", "control", "registers",
     }  # fmt: skip

@@ -17,7 +17,6 @@ import pytest
 
 from irgauge.data.families import FAMILIES
 from irgauge.data.families.linalg import (
-    COUNT,
     KINDS,
     MAX_OPERAND_BYTES,
     NAMED_OPS,
@@ -211,7 +210,6 @@ def test_every_family_lowers_to_affine_loops() -> None:
 
 def test_families_are_registered_with_programs_of_their_own() -> None:
     assert set(KINDS) | {NAMED_OPS} <= set(FAMILIES)
-    assert 60 <= COUNT <= 120
     texts = [kernel_text(family, seed) for family in KINDS for seed in range(8)]
     assert len(set(texts)) == len(texts)
 
