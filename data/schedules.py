@@ -38,7 +38,7 @@ from .dependences import (
     nests_are_perfect,
     yields_its_own_arguments,
 )
-from .label.tools import run, tool
+from .label.optimizer import optimize
 from .rewrites import (
     REWRITES,
     TRANSFORMS,
@@ -152,7 +152,7 @@ def _trip_count(header: str) -> int | None:
 # --- running mlir-opt -------------------------------------------------------------------------------------------------
 
 
-def apply(mlir_text: str, schedule: Schedule, *, timeout_s: float = 20.0) -> str:
+def apply(mlir_text: str, schedule: Schedule) -> str:
     """The program after a schedule, as `mlir-opt` prints it (no aliases, so each function stands for itself).
 
     Raises
@@ -170,30 +170,27 @@ def apply(mlir_text: str, schedule: Schedule, *, timeout_s: float = 20.0) -> str
             waiting.append(one)
             continue
         if waiting:
-            text = _optimized(text, f"func.func({','.join(waiting)})", timeout_s)
+            text = _optimized(text, f"func.func({','.join(waiting)})")
             waiting = []
-        text = _rewritten(text, one, timeout_s)
+        text = _rewritten(text, one)
     pipeline = f"func.func({','.join(waiting)})" if waiting else ""
-    text = _optimized(text, pipeline, timeout_s)
+    text = _optimized(text, pipeline)
     if len(text) > MAX_TEXT_BYTES:
         raise LabelError("schedule-too-large", f"{schedule.name}: {len(text)} bytes of MLIR")
     return text
 
 
 @lru_cache(maxsize=64)  # the schedules of one program begin alike, and ask the same questions about it
-def _optimized(text: str, pipeline: str, timeout_s: float) -> str:
-    command = [tool("mlir-opt"), "--mlir-print-local-scope", "--mlir-disable-threading"]
-    if pipeline:
-        command.append(f"--pass-pipeline=builtin.module({pipeline})")
-    return run(command, step="schedule", stdin=text, timeout_s=timeout_s)
+def _optimized(text: str, pipeline: str) -> str:
+    return optimize(text, f"builtin.module({pipeline})" if pipeline else "", step="schedule")
 
 
-def _rewritten(text: str, step: str, timeout_s: float) -> str:
+def _rewritten(text: str, step: str) -> str:
     name, _, inside = step[1:].rstrip("}").partition("{")
     numbers = [int(number) for number in inside.split(",")] if inside else []
     if name in TRANSFORMS:
         script = transformed(text, name, *numbers)
-        return without_transform(_optimized(script, "transform-interpreter", timeout_s))
+        return without_transform(_optimized(script, "transform-interpreter"))
     if name == "fission":
         return fissioned(text, *numbers)
     return REWRITES[name](text)

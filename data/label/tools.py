@@ -66,6 +66,11 @@ def llvm_library() -> Path:
     return Path(tool("llc")).parents[1] / "lib" / "libLLVM.so"
 
 
+def mlir_library() -> Path:
+    """The shared library with MLIR's C interface, dialects and passes, as `mlir-opt` has them."""
+    return Path(tool("mlir-opt")).parents[1] / "lib" / "libMLIR-C.so"
+
+
 def compiled_once(source: Path, suffix: str, command: Sequence[str], *behind: str) -> Path:
     """`source` compiled with `command SOURCE -o RESULT behind...`, kept in the temporary folder for all processes.
 

@@ -440,8 +440,6 @@ def test_failures_carry_a_reason() -> None:
                 ),
             ),
         )
-    with pytest.raises(LabelError, match="schedule-timeout"):
-        apply(MATMUL, IDENTITY, timeout_s=0.001)
 
 
 @needs_tools
