@@ -232,6 +232,7 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--dataset", type=Path, metavar="FILE", help="default: the committed dataset")
     verify.add_argument("--sample", type=_positive, default=300, metavar="N", help="default: 300")
     verify.add_argument("--seed", type=int, default=0)
+    verify.add_argument("--no-latency", action="store_true", help="compare the exact targets only")
     _jobs(verify)
     _format(verify, "table", "json", "csv")
     status = command("status", _dataset_status, "show how far a labelling log is, and failures by reason", dataset)
@@ -924,11 +925,21 @@ def _dataset_label(arguments: argparse.Namespace) -> None:
 def _dataset_verify(arguments: argparse.Namespace) -> None:
     from dataclasses import asdict
 
-    from .data.store import read_dataset
+    from .data.card import write_agreement
+    from .data.store import SETS, read_dataset
     from .data.verify import verify
 
     frame = read_dataset(arguments.dataset, track=arguments.track)
-    found = verify(frame, sample=arguments.sample, seed=arguments.seed, n_jobs=arguments.jobs)
+    found = verify(
+        frame,
+        sample=arguments.sample,
+        seed=arguments.seed,
+        n_jobs=arguments.jobs,
+        latency=not arguments.no_latency,
+    )
+    card = (arguments.dataset or SETS / f"{arguments.track}.parquet").with_suffix(".md")
+    if card.is_file():
+        write_agreement(found, card)
     if found.differences or arguments.format != "table":
         _print_rows([asdict(difference) for difference in found.differences], arguments.format)
     summary = f"{found.n_records:,} records labelled again, {found.n_values:,} values compared"

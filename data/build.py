@@ -283,14 +283,14 @@ def _latencies_or_failures(
 
 def _may_time(log: Log, processor: str) -> bool:
     """Whether latencies may be measured here: those of two processors do not belong into one dataset unasked."""
-    here = _processor(machine_name())
-    others = {m: n for m, n in log.machines(tool_versions()).items() if _processor(m) != here}
+    here = processor_of(machine_name())
+    others = {m: n for m, n in log.machines(tool_versions()).items() if processor_of(m) != here}
     if not others or processor == "any":
         return True
     if processor == "redo":
         log.drop_latencies(list(others))
         return True
-    names = ", ".join(sorted({_processor(m) for m in others}))
+    names = ", ".join(sorted({processor_of(m) for m in others}))
     _say(
         f"no latencies measured: {sum(others.values()):,} are of another processor ({names}; this is {here}). "
         "Go on there, or give --processor redo to measure all here, or --processor any to mix them."
@@ -298,7 +298,8 @@ def _may_time(log: Log, processor: str) -> bool:
     return False
 
 
-def _processor(machine: str) -> str:
+def processor_of(machine: str) -> str:
+    """The processor's name in what `machine_name` says."""
     return machine.partition(",")[0]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,17 +18,27 @@ from .targets import targets_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .verify import Verified
+
+_AGREEMENT = "## Agreement of two labelling runs"
+
 
 def write_card(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]], path: Path) -> None:
     """Write `card_text` and its picture (.svg) beside the dataset; to a temporary name first, then renamed."""
     picture = path.with_suffix(".svg")
-    for place, text in (
-        (picture, histograms_svg(frame, targets_of("kernel"))),
-        (path, card_text(frame, failures, picture.name)),
-    ):
-        partial = place.with_suffix(f".{os.getpid()}.partial")
-        partial.write_text(text)
-        partial.replace(place)
+    _write(picture, histograms_svg(frame, targets_of("kernel")))
+    _write(path, card_text(frame, failures, picture.name))
+
+
+def write_agreement(verified: Verified, path: Path) -> None:
+    """Enter in a card what labelling again has shown."""
+    _write(path, with_agreement(path.read_text(), verified))
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    partial.write_text(text)
+    partial.replace(path)
 
 
 def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]], picture: str) -> str:
@@ -83,6 +94,10 @@ def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]], pic
         "",
         *_noise(frame),
         "",
+        _AGREEMENT,
+        "",
+        "Not checked since: `irgauge dataset verify --sample 300` labels a sample again and writes the result here.",
+        "",
         "## Near-duplicates",
         "",
         "Two programs of a family are near-duplicates if their canonical texts differ in sizes and constants only "
@@ -106,6 +121,26 @@ def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]], pic
         "",
     ]
     return "\n".join(lines)
+
+
+def with_agreement(card: str, verified: Verified) -> str:
+    """The card with what labelling again has shown."""
+    before, _, rest = card.partition(f"{_AGREEMENT}\n")
+    after = rest[rest.index("\n## ") :]
+    exact = (
+        f"{verified.n_records:,} records drawn at random were labelled again: of {verified.n_values:,} exact values "
+    )
+    exact += f"{len(verified.differences):,} differ." if verified.differences else "none differs."
+    lines = [exact]
+    if len(verified.latency_changes) > 1:
+        low, median, high = (
+            f"{q:+.1%}" for q in statistics.quantiles(verified.latency_changes, n=20, method="inclusive")[::9]
+        )
+        lines.append(
+            f"The latencies of {len(verified.latency_changes):,} of them, measured again on such a processor, "
+            f"changed by {median} in the median and by {low} to {high} between the 5th and the 95th percentile."
+        )
+    return f"{before}{_AGREEMENT}\n\n" + "\n".join(lines) + f"\n{after}"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

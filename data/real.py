@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 DIALECTS = frozenset(
     {"affine", "scf", "memref", "arith", "math", "vector", "linalg", "func", "cf", "index", "ub", "builtin"}
 )
-"""What the kernel track reads; a function with any other operation is left out."""
+"""What the kernel track reads; a function with any other operation is left out, but for single operations of `llvm`
+beside these (front ends leave an `llvm.mlir.undef` among affine loops)."""
+_MOST_LLVM = 0.1
+"""Share of the operations."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +92,14 @@ def _functions_of(chunk: str, repository: str, path: str, number: int) -> Iterat
 
 
 def _in_kernel_dialects(program: Program) -> bool:
+    found: Counter[str] = Counter()
     stack: list[Op] = [program.root]
     while stack:
         op = stack.pop()
-        if op.name.partition(".")[0] not in DIALECTS:
-            return False
+        found[op.name.partition(".")[0]] += 1
         stack.extend(child for region in op.regions for block in region.blocks for child in block.ops)
+    if found["llvm"] > _MOST_LLVM * found.total() or not DIALECTS.issuperset(found.keys() - {"llvm"}):
+        return False
     return not any("tensor<" in text for text in program.value_types)
 
 

@@ -1,20 +1,23 @@
-"""Labels a random sample of a dataset again: exact labels must come out the same, bit for bit."""
+"""Labels a random sample of a dataset again: exact labels must come out the same, bit for bit; latencies, closely."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
-from .build import BATCH, Failure, exact_or_failures, in_parallel
-from .label.kernel import ExactLabels
+from .build import BATCH, Failure, exact_or_failures, in_parallel, machine_name, processor_of
+from .label.kernel import ExactLabels, label_latencies
+from .label.latency import Latency, latency_core
 from .label.tools import tool_versions
 from .stopping import Stop
-from .targets import Target, targets_of
+from .targets import X86, Target, targets_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_LATENCY = f"{X86}/latency_ns"
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,16 @@ class Verified:
     n_records: int
     n_values: int
     differences: tuple[Difference, ...]
+    latency_changes: tuple[float, ...]
+    """Latency measured again over the stored one, less 1; of the records that were measured on this processor."""
 
 
-def verify(frame: pd.DataFrame, *, sample: int, seed: int = 0, n_jobs: int = 1) -> Verified:
+def verify(frame: pd.DataFrame, *, sample: int, seed: int = 0, n_jobs: int = 1, latency: bool = True) -> Verified:
     """Label a random sample of a dataset again and compare every exact target.
+
+    Parameters
+    ----------
+    latency : measure latencies again too, where the processor is the same
 
     Raises
     ------
@@ -72,7 +81,26 @@ def verify(frame: pd.DataFrame, *, sample: int, seed: int = 0, n_jobs: int = 1) 
             for what, (stored, now) in pairs.items()
             if stored != now
         ]
-    return Verified(len(records), n_values, tuple(differences))
+    changes = _latency_changes(records, again) if latency else ()
+    return Verified(len(records), n_values, tuple(differences), changes)
+
+
+def _latency_changes(
+    records: Sequence[Mapping[str, Any]], again: Mapping[str, ExactLabels | Failure]
+) -> tuple[float, ...]:
+    here = processor_of(machine_name())
+    stored: list[float] = []
+    assemblies: list[str] = []
+    for record in records:
+        found = again[record["id"]]
+        if processor_of(record["machine"]) == here and isinstance(found, ExactLabels) and found.skipped is None:
+            stored.append(record[_LATENCY])
+            assemblies.append(found.assembly)
+    core = latency_core()
+    measured = [
+        found for at in range(0, len(assemblies), BATCH) for found in label_latencies(assemblies[at : at + BATCH], core)
+    ]
+    return tuple(m.median_ns / s - 1 for s, m in zip(stored, measured, strict=True) if isinstance(m, Latency))
 
 
 def _exact(frame: pd.DataFrame) -> list[Target]:

@@ -27,7 +27,7 @@ from .assembly import (
 from .callgrind import Counts, count
 from .executable import Argument, Placed, arguments_of, build, kernel_assembly
 from .latency import Latency, measure
-from .llvm import code_bytes, mca, to_assemblies
+from .llvm import WITH_DESCRIPTORS, code_bytes, mca, to_assemblies
 from .tools import in_halves
 
 MAX_INSTRUCTIONS = 500_000_000
@@ -120,10 +120,9 @@ def label_batch(items: Sequence[tuple[str, Signature]]) -> list[ExactLabels | La
     """
     results: list[_Work | LabelError] = []
     neoverse: list[tuple[_Work, str]] = []
-    assemblies = to_assemblies([mlir for mlir, _ in items])
-    for (_, signature), compiled in zip(items, assemblies, strict=True):
+    for (_, signature), (compiled, arguments) in zip(items, _compiled(items), strict=True):
         try:
-            work = _static(signature, _for_x86(compiled))
+            work = _static(signature, _for_x86(compiled), arguments)
         except LabelError as error:
             results.append(error)
             continue
@@ -142,7 +141,35 @@ def label_batch(items: Sequence[tuple[str, Signature]]) -> list[ExactLabels | La
     return [work.finished() if isinstance(work, _Work) else work for work in results]
 
 
-def _for_x86(compiled: dict[str, str | LabelError] | LabelError) -> str:
+_Compiled = dict[str, str | LabelError] | LabelError
+"""Assembly by device, or why there is none."""
+
+
+def _compiled(items: Sequence[tuple[str, Signature]]) -> list[tuple[_Compiled, list[Argument] | LabelError]]:
+    """Each module compiled, with the data for the function's arguments, or why it cannot be called.
+
+    What does not compile with memrefs as bare pointers, since a size is unknown, is compiled with descriptors: it has
+    static targets only.
+    """
+    found: list[tuple[_Compiled, list[Argument] | LabelError]] = []
+    for (_, signature), compiled in zip(items, to_assemblies([mlir for mlir, _ in items]), strict=True):
+        try:
+            found.append((compiled, arguments_of(signature.argument_types)))
+        except LabelError as error:
+            found.append((compiled, error))
+    unknown = [i for i, (compiled, _) in enumerate(found) if _is_refused(compiled)]
+    again = to_assemblies([items[i][0] for i in unknown], WITH_DESCRIPTORS)
+    for i, compiled in zip(unknown, again, strict=True):
+        if not isinstance(compiled, LabelError):
+            found[i] = compiled, LabelError("arguments", "memrefs whose sizes are unknown are passed as descriptors")
+    return found
+
+
+def _is_refused(compiled: _Compiled) -> bool:
+    return isinstance(compiled, LabelError) and compiled.reason == "mlir-translate-error"
+
+
+def _for_x86(compiled: _Compiled) -> str:
     """The assembly that everything else depends on, or the error in its place."""
     found = compiled if isinstance(compiled, LabelError) else compiled[X86]
     if isinstance(found, LabelError):
@@ -150,16 +177,13 @@ def _for_x86(compiled: dict[str, str | LabelError] | LabelError) -> str:
     return found
 
 
-def _static(signature: Signature, assembly: str) -> _Work:
+def _static(signature: Signature, assembly: str, arguments: list[Argument] | LabelError) -> _Work:
     """What can be read from the assembly for x86-64."""
     function = parse_function(assembly, signature.name)
-    arguments, skipped = None, None
-    try:
-        arguments = arguments_of(signature.argument_types)
-    except LabelError as error:
-        skipped = error.reason, error.detail
-    runnable = kernel_assembly(assembly, signature.name, arguments or [])
-    return _Work(signature, function, runnable, _read_off(function, X86), arguments, skipped)
+    skipped = (arguments.reason, arguments.detail) if isinstance(arguments, LabelError) else None
+    data = None if isinstance(arguments, LabelError) else arguments
+    runnable = kernel_assembly(assembly, signature.name, data or [])
+    return _Work(signature, function, runnable, _read_off(function, X86), data, skipped)
 
 
 def _read_off(function: Function, device: str) -> dict[str, float]:
@@ -258,9 +282,9 @@ def _for_neoverse(items: Sequence[tuple[_Work, str]]) -> None:
 def runnable_assemblies(items: Sequence[tuple[str, Signature]]) -> list[str | LabelError]:
     """`ExactLabels.assembly` of each function, without labelling it: for programs whose labels are known."""
     results: list[str | LabelError] = []
-    for (_, signature), compiled in zip(items, to_assemblies([mlir for mlir, _ in items]), strict=True):
+    for (_, signature), (compiled, arguments) in zip(items, _compiled(items), strict=True):
         try:
-            results.append(_static(signature, _for_x86(compiled)).runnable)
+            results.append(_static(signature, _for_x86(compiled), arguments).runnable)
         except LabelError as error:
             results.append(error)
     return results

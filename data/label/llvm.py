@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from ...errors import LabelError
@@ -12,6 +13,7 @@ from ..targets import NEOVERSE, X86
 from .assembly import Instruction
 from .tools import COMPILER, MEMORY_BYTES, compiled_once, ended_by, first_error, in_halves, llvm_library, run, tool
 
+_FUNCTIONS = "--convert-func-to-llvm"
 LOWERING = (
     "--convert-linalg-to-affine-loops",
     "--lower-vector-multi-reduction",
@@ -28,10 +30,12 @@ LOWERING = (
     "--convert-ub-to-llvm",
     "--convert-index-to-llvm",
     "--convert-cf-to-llvm",
-    "--convert-func-to-llvm=use-bare-ptr-memref-call-conv=1",
+    f"{_FUNCTIONS}=use-bare-ptr-memref-call-conv=1",
     "--reconcile-unrealized-casts",
 )
 """From affine, scf, memref, arith, math, vector and linalg to the LLVM dialect; a static memref is one pointer."""
+WITH_DESCRIPTORS = tuple(_FUNCTIONS if option.startswith(_FUNCTIONS) else option for option in LOWERING)
+"""The same where a memref is passed as its pointers, offset, sizes and strides: what sizes unknown here need."""
 
 MCA_CPU = {X86: "znver4", NEOVERSE: "neoverse-v2"}
 """Device -> the scheduling model that llvm-mca uses."""
@@ -72,24 +76,26 @@ def to_assembly(mlir: str, device: str = X86, *, timeout_s: float = 20.0) -> str
     return run([tool("llc"), "-O3", *target], step="llc", stdin=optimized, timeout_s=timeout_s)
 
 
-def to_assemblies(mlirs: Sequence[str]) -> list[dict[str, str | LabelError] | LabelError]:
+def to_assemblies(
+    mlirs: Sequence[str], lowering: Sequence[str] = LOWERING
+) -> list[dict[str, str | LabelError] | LabelError]:
     """Compile modules to optimized assembly for each device; a module or a device that fails has its error there.
 
     Reasons are "<tool>-error", "<tool>-crash" and "<tool>-timeout". Modules share processes as far as that cannot
     change a result: `mlir-opt` and `mlir-translate` read chunks, LLVM runs once a module and device.
     """
-    translated = in_halves(_to_llvm_ir, mlirs)
+    translated = in_halves(partial(_to_llvm_ir, lowering), mlirs)
     compiled = iter(_compile([ir for ir in translated if isinstance(ir, str)]))
     return [next(compiled) if isinstance(ir, str) else ir for ir in translated]
 
 
-def _to_llvm_ir(mlirs: Sequence[str]) -> list[str]:
+def _to_llvm_ir(lowering: Sequence[str], mlirs: Sequence[str]) -> list[str]:
     one_line = re.compile(rf"^[ \t]*{_CHUNK}.*$", re.M)
     chunks = f"\n{_CHUNK}\n".join(one_line.sub("", mlir) for mlir in mlirs)
     timeout_s = 20.0 + len(mlirs)
     split = "--split-input-file"
     lowered = run(
-        [tool("mlir-opt"), *LOWERING, split, "--mlir-disable-threading"],
+        [tool("mlir-opt"), *lowering, split, "--mlir-disable-threading"],
         step="mlir-opt",
         stdin=chunks,
         timeout_s=timeout_s,

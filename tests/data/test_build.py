@@ -236,19 +236,27 @@ def test_a_scheduler_that_does_not_answer_is_named(tmp_path: Path) -> None:
 def test_labelling_a_sample_again_gives_the_same(
     built: tuple[Path, pd.DataFrame], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, frame = built
+    folder, frame = built
     found = verify(frame, sample=5, seed=3)
     assert (found.n_records, found.differences) == (5, ())
+    assert len(found.latency_changes) == 5
+    assert all(-0.9 < change < 9 for change in found.latency_changes)
+    assert verify(frame.assign(machine="another, 2 cores"), sample=2).latency_changes == ()
     assert found.n_values == 5 * len([t for t in targets_of("kernel") if t.exact])
     wrong = frame.copy()
     column = "x86-64-v3/l1d_misses"
     wrong[column] += 1
     wrong.to_parquet(tmp_path / "wrong.parquet")
+    (tmp_path / "wrong.md").write_text((folder / "kernel.md").read_text())
     arguments = ["dataset", "verify", "--dataset", str(tmp_path / "wrong.parquet"), "--sample", "2", "--jobs", "1"]
     assert main([*arguments, "--format", "json"]) == 1
     out, err = capsys.readouterr()
     assert [difference["what"] for difference in json.loads(out)] == [column] * 2
     assert "2 differ" in err
+    card = (tmp_path / "wrong.md").read_text()
+    assert "2 records drawn at random were labelled again" in card
+    assert "Not checked since" not in card
+    assert "## Near-duplicates" in card
     with pytest.raises(UsageError, match="labelled with llvm 1, and "):
         verify(frame.assign(version_llvm="1"), sample=5)
 

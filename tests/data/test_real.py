@@ -31,6 +31,15 @@ def test_only_functions_of_the_kernel_dialects_count(tmp_path: Path) -> None:
     assert found[0].signature.argument_types == ("memref<4xf32>",)
 
 
+def test_single_operations_of_llvm_are_let_through(tmp_path: Path) -> None:
+    undefined = "  %u = llvm.mlir.undef : f32\n"
+    affine = "".join(f"  affine.store %u, %a[{i % 4}] : memref<4xf32>\n" for i in range(12))
+    mixed = KERNEL.replace("  return", f"{undefined}{affine}  return")
+    low = KERNEL.replace("@f", "@low").replace("  return", f"{undefined}  return")
+    found = list(real_functions(_corpus(tmp_path, f"{mixed}// -----\n{low}")))
+    assert [f.signature.name for f in found] == ["f"]
+
+
 def test_a_text_that_occurs_twice_counts_once(tmp_path: Path) -> None:
     assert len(list(real_functions(_corpus(tmp_path, f"{KERNEL}// -----\n\n{KERNEL}")))) == 2  # not the same bytes
     assert len(list(real_functions(_corpus(tmp_path, f"\n{KERNEL}// -----\n{KERNEL}")))) == 1

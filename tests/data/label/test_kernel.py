@@ -458,6 +458,26 @@ def test_what_does_not_run_keeps_its_static_targets() -> None:
     assert f"{X86}/instructions_executed" not in labels.values
 
 
+def test_memrefs_of_unknown_size_have_static_targets() -> None:
+    """They are passed as descriptors: pointers, offset, sizes and strides, 7 arguments for two dimensions."""
+    text = """
+    func.func @kernel(%a: memref<?x8xf32>, %n: index) {
+      %c = arith.constant 1.0 : f32
+      affine.for %i = 0 to %n {
+        affine.store %c, %a[%i, 0] : memref<?x8xf32>
+      }
+      return
+    }"""
+    labels, static = label_batch([(t, only_signature(t)) for t in (text, STREAM)])
+    assert isinstance(labels, ExactLabels)
+    assert labels.skipped == ("arguments", "memrefs whose sizes are unknown are passed as descriptors")
+    assert "rsp" in labels.assembly  # the eighth argument, %n, is on the stack
+    assert labels.values[f"{X86}/static_instructions"] >= 5
+    assert labels.values[f"{NEOVERSE}/mca_cycles"] > 0
+    assert isinstance(static, ExactLabels)
+    assert static.skipped is None
+
+
 def test_too_long_a_call_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_module, "MAX_INSTRUCTIONS", 10_000)
     labels, short = label_batch([(t, only_signature(t)) for t in (STREAM, ELEMENTWISE)])
