@@ -174,6 +174,7 @@ def _parser() -> argparse.ArgumentParser:
 
     export = command("export", _export, "write the models as C source, or as ONNX, for compilers without Python")
     _model(export)
+    export.add_argument("--track", default="kernel", help="default: kernel")
     export.add_argument("--output", "-o", type=Path, required=True, metavar="FILE")
     export.add_argument("--format", choices=("c", "onnx"), default="c", help="default: c")
 
@@ -765,7 +766,10 @@ def _serve(arguments: argparse.Namespace) -> None:
 def _export(arguments: argparse.Namespace) -> None:
     from .models.predictor import load
 
-    (track,) = load(arguments.model).tracks.values()
+    tracks = load(arguments.model).tracks
+    if arguments.track not in tracks:
+        raise UsageError(f"the model has no track {arguments.track!r}. It has: {', '.join(tracks)}")
+    track = tracks[arguments.track]
     if arguments.format == "c":
         from .models.export_c import write_c
 

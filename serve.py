@@ -153,10 +153,11 @@ def _respond(model: CostModel, request: dict[str, Any]) -> dict[str, Any]:
         raise _RequestError(f"'explain' must be true or false, got {explain!r}.")
     functions = [p.to_plain() for p in model.predict(text, device=device, targets=targets)]
     if explain:
-        for column in model.targets(targets, device=device):
-            explained = model.explain(text, column)
-            for function in functions:
-                function.setdefault("explanations", []).append(explained[function["function"]].to_plain())
+        columns = dict.fromkeys(f"{p['device']}/{p['target']}" for f in functions for p in f["predictions"])
+        explained = [model.explain(text, column) for column in columns]
+        for function in functions:
+            name = function["function"]
+            function["explanations"] = [by_name[name].to_plain() for by_name in explained if name in by_name]
     return {"functions": functions}
 
 

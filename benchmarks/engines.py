@@ -469,7 +469,7 @@ def rows_of(model: irgauge.CostModel, n: int) -> Array:
     """Feature rows of the PolyBench kernels, then the same with features scaled up and down: shape (n, n_features)."""
     from irgauge.featurize.featurizer import main_features
 
-    (track,) = model.tracks.values()
+    track = model.tracks["kernel"]
     rng = np.random.default_rng(0)
     real = [model._vector(track, main_features(next(family.sources()).mlir))[0] for family in FAMILIES]
     X = np.tile(real, (-(-n // len(real)), 1))[:n].astype(np.float32)
@@ -492,7 +492,7 @@ def main() -> None:
     arguments = parser.parse_args()
     wanted = arguments.only.split(",") if arguments.only else [e.__name__ for e in ENGINES]
     model = irgauge.load()
-    (track,) = model.tracks.values()
+    track = model.tracks["kernel"]
     X = rows_of(model, arguments.rows)
     exact = np.array([[p.predict(x[None, :])[0] for p in parts_of(track)] for x in X[:200]])
     n_trees = sum(p.forest.n_trees for p in parts_of(track))

@@ -12,6 +12,9 @@ from ..errors import UsageError
 
 KINDS = ("count", "time", "bytes", "share", "ratio")
 
+TRACK_DIALECTS: dict[str, tuple[str, ...]] = {"npu": ("tosa",)}
+"""Track -> the dialects by which a function is known to belong to it; every other one belongs to `kernel`."""
+
 X86 = "x86-64-v3"
 NEOVERSE = "neoverse-v2"
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.targets import TRACK_DIALECTS
 from ..errors import ArtifactError, SchemaError, UsageError
 from ..featurize.featurizer import features_of, function_features, functions_of
 from ..featurize.program import Program
@@ -144,8 +145,8 @@ class CostModel:
 
     def targets(self, names: Iterable[str] | None = None, *, device: str | None = None) -> list[str]:
         """ "device/name" of the targets with these names, of all by default; UsageError for one there is not."""
-        track = self._track()
-        return [track.targets[index].column for index in self._wanted(track, device, names)]
+        wanted = self._wanted(device, names)
+        return [track.targets[index].column for track in self.tracks.values() for index in wanted[track.track]]
 
     def predict(
         self, source: Any, *, device: str | None = None, targets: Iterable[str] | None = None, path: str = "<text>"
@@ -166,9 +167,12 @@ class CostModel:
         UsageError
             No such device or target.
         """
-        track = self._track()
-        wanted = self._wanted(track, device, targets)
-        return [self._predict_one(track, name, features, wanted) for name, features in _features(source, path).items()]
+        wanted = self._wanted(device, targets)
+        predictions = []
+        for name, features in _features(source, path).items():
+            track = self._track_of(features)
+            predictions.append(self._predict_one(track, name, features, wanted[track.track]))
+        return predictions
 
     def predict_one(
         self, source: Any, *, function: str | None = None, path: str = "<text>", **narrow: Any
@@ -200,13 +204,14 @@ class CostModel:
         target : by what to order; the registry says whether lower or higher is better
         paths : how errors call the candidates
         """
-        track = self._track()
-        index = self._one(track, device, target)
-        sign = 1.0 if self._lower_is_better(track.targets[index].column) else -1.0
+        wanted = self._wanted(device, [target])
         rows = []
         for position, candidate in enumerate(candidates):
             by_name = _features(candidate, paths[position] if paths else f"<candidate {position}>")
             name = _only(list(by_name), function, paths[position] if paths else f"candidate {position}")
+            track = self._track_of(by_name[name])
+            index = _one(track, wanted[track.track], target)
+            sign = 1.0 if self._lower_is_better(track.targets[index].column) else -1.0
             x, unseen = self._vector(track, by_name[name])
             ranked = track.values_of_row(x)[3][index]
             rows.append((sign * ranked, position, self._estimates(track, [index], x, unseen)[0]))
@@ -215,20 +220,25 @@ class CostModel:
     def explain(
         self, source: Any, target: str, *, device: str | None = None, path: str = "<text>"
     ) -> dict[str, Explanation]:
-        """Explain one target's prediction for every function of a module: function name to `Explanation`.
+        """Explain one target's prediction for every function of a module that has it: function name to `Explanation`.
 
         Raises
         ------
         ReadError, UsageError
-            As `predict`.
+            As `predict`; also where no function has the target.
         """
-        track = self._track()
-        index = self._one(track, device, target)
-        explainer = self._explainers[track.track]
-        return {
-            name: explainer.explain(index, self._vector(track, features)[0])
-            for name, features in _features(source, path).items()
-        }
+        wanted = self._wanted(device, [target])
+        found = {}
+        tracks = set()
+        for name, features in _features(source, path).items():
+            track = self._track_of(features)
+            tracks.add(track.track)
+            if wanted[track.track]:
+                index = _one(track, wanted[track.track], target)
+                found[name] = self._explainers[track.track].explain(index, self._vector(track, features)[0])
+        if tracks and not found:
+            raise UsageError(f"{path}: target {target!r} is not one of track {', '.join(sorted(tracks))}.")
+        return found
 
     def diff(
         self,
@@ -248,8 +258,7 @@ class CostModel:
         ReadError, UsageError
             As `predict`; also where the two have no function in common.
         """
-        track = self._track()
-        wanted = self._wanted(track, device, targets)
+        wanted = self._wanted(device, targets)
         programs = [
             source if isinstance(source, Program) else read(source, path=path)
             for source, path in zip((before, after), paths, strict=True)
@@ -260,45 +269,57 @@ class CostModel:
             pairs = [(next(iter(old)), next(iter(new)))]
         if not pairs:
             raise UsageError(f"{paths[0]} and {paths[1]} have no function in common: {_list([*old])}; {_list([*new])}.")
-        explainer = self._explainers[track.track]
         found = []
         for one, other in pairs:
-            rows = [
-                self._vector(track, function_features(program, function))[0]
+            versions = [
+                function_features(program, function)
                 for program, function in ((programs[0], old[one]), (programs[1], new[other]))
             ]
-            changes = tuple(explainer.compare(index, *rows) for index in wanted)
+            track = self._track_of(versions[1])
+            rows = [self._vector(track, features)[0] for features in versions]
+            explainer = self._explainers[track.track]
+            changes = tuple(explainer.compare(index, *rows) for index in wanted[track.track])
             ops = changed_ops((programs[0], old[one]), (programs[1], new[other]))
             found.append(Difference(other, track.track, changes, tuple(ops.shares(change) for change in changes)))
         return found
 
-    def _track(self) -> TrackModel:
+    def _track_of(self, features: Mapping[str, float]) -> TrackModel:
+        """The track that reads a function, by the dialects of its operations; the first one where there is no other."""
+        if len(self.tracks) > 1:
+            dialects = {name.split(".", 2)[1] for name in features if is_op_name(name)}
+            for track, reads in TRACK_DIALECTS.items():
+                if track in self.tracks and not dialects.isdisjoint(reads):
+                    return self.tracks[track]
         return next(iter(self.tracks.values()))
 
-    def _wanted(self, track: TrackModel, device: str | None, targets: Iterable[str] | None) -> list[int]:
-        indices = list(range(len(track.targets)))
-        if device is not None:
-            if device not in self.devices:
-                raise UsageError(f"unknown device {device!r}. Known: {', '.join(self.devices)}")
-            indices = [i for i in indices if track.targets[i].device == device]
+    def _wanted(self, device: str | None, targets: Iterable[str] | None) -> dict[str, list[int]]:
+        """Track -> the targets asked for, as positions; UsageError for a device or a name that no track has."""
+        if device is not None and device not in self.devices:
+            raise UsageError(f"unknown device {device!r}. Known: {', '.join(self.devices)}")
+        allowed = {
+            track.track: [i for i, t in enumerate(track.targets) if device in (None, t.device)]
+            for track in self.tracks.values()
+        }
         if targets is None:
-            return indices
-        names = [targets] if isinstance(targets, str) else list(targets)
-        kept = []
-        for name in names:
-            found = [i for i in indices if name in (track.targets[i].name, track.targets[i].column)]
-            if not found:
-                known = ", ".join(track.targets[i].column for i in indices)
+            return allowed
+        kept: dict[str, list[int]] = {name: [] for name in allowed}
+        for name in [targets] if isinstance(targets, str) else targets:
+            found = {
+                track: [
+                    i
+                    for i in indices
+                    if name in (self.tracks[track].targets[i].name, self.tracks[track].targets[i].column)
+                ]
+                for track, indices in allowed.items()
+            }
+            if not any(found.values()):
+                known = ", ".join(
+                    self.tracks[track].targets[i].column for track, every in allowed.items() for i in every
+                )
                 raise UsageError(f"unknown target {name!r}. Known: {known}")
-            kept += found
-        return list(dict.fromkeys(kept))
-
-    def _one(self, track: TrackModel, device: str | None, target: str) -> int:
-        indices = self._wanted(track, device, [target])
-        if len(indices) > 1:
-            devices = ", ".join(sorted(track.targets[i].device for i in indices))
-            raise UsageError(f"several devices have target {target!r}: {devices}. Name one.")
-        return indices[0]
+            for track, indices in found.items():
+                kept[track] += [i for i in indices if i not in kept[track]]
+        return kept
 
     def _lower_is_better(self, column: str) -> bool:
         return bool(self.manifest["targets"][column]["lower_is_better"])
@@ -371,6 +392,15 @@ def _features(source: Any, path: str) -> Mapping[str, Mapping[str, float]]:
     return features_of(source if isinstance(source, Program) else read(source, path=path))
 
 
+def _one(track: TrackModel, wanted: Sequence[int], target: str) -> int:
+    if len(wanted) == 1:
+        return wanted[0]
+    if not wanted:
+        raise UsageError(f"target {target!r} is not one of track {track.track}.")
+    devices = ", ".join(sorted(track.targets[i].device for i in wanted))
+    raise UsageError(f"several devices have target {target!r}: {devices}. Name one.")
+
+
 def _only(names: Sequence[str], wanted: str | None, what: str) -> str:
     if wanted is not None:
         if wanted in names:
@@ -386,31 +416,42 @@ def _list(names: Sequence[str]) -> str:
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
 
 
-def bundled_path() -> Path:
-    """Where the artifact that comes with the package lies.
+def bundled_paths() -> list[Path]:
+    """Where the artifacts that come with the package lie, one a track, the kernel track's first.
 
     Raises
     ------
     ArtifactError
         The package was built without one.
     """
-    path = Path(str(resources.files(f"{__package__}.pretrained") / "kernel.joblib"))
-    if not path.is_file():
-        raise ArtifactError(f"{path}: this installation has no bundled model. Run `make train`, or name a file.")
-    return path
+    folder = Path(str(resources.files(f"{__package__}.pretrained")))
+    found = sorted(folder.glob("*.joblib"), key=lambda path: (path.stem != "kernel", path.stem))
+    if not found:
+        raise ArtifactError(f"{folder}: this installation has no bundled model. Run `make train`, or name a file.")
+    return found
 
 
 def load(path: str | os.PathLike[str] | None = None) -> CostModel:
-    """Load a model file; the bundled one by default. Nothing in the file is run.
+    """Load a model file; the bundled ones, of all tracks, by default. Nothing in a file is run.
 
     Raises
     ------
     ArtifactError
-        The file is missing, damaged, not an irgauge model, of another format, or made for another feature schema.
+        A file is missing, damaged, not an irgauge model, of another format, or made for another feature schema.
     """
-    where = Path(path) if path is not None else bundled_path()
-    plain = read_artifact(where)
-    return model_from_plain(plain, str(where))
+    paths = [Path(path)] if path is not None else bundled_paths()
+    models = [model_from_plain(read_artifact(where), str(where)) for where in paths]
+    return models[0] if len(models) == 1 else together(models)
+
+
+def together(models: Sequence[CostModel]) -> CostModel:
+    """One model with the tracks of several; where two have a track, the later one's counts."""
+    manifest = dict(models[0].manifest)
+    for part in ("targets", "tracks"):
+        manifest[part] = {name: facts for model in models for name, facts in model.manifest[part].items()}
+    manifest.pop("checksum", None)  # of one file
+    tracks = {name: track for model in models for name, track in model.tracks.items()}
+    return CostModel(manifest, list(tracks.values()), ", ".join(model.path for model in models))
 
 
 def model_from_plain(plain: Mapping[str, Any], path: str = "") -> CostModel:

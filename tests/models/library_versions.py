@@ -24,8 +24,8 @@ TOLERANCE = 1e-12
 WRITE = """
 import sys
 from irgauge.models.artifact import read_artifact, write_artifact
-from irgauge.models.predictor import bundled_path
-write_artifact(read_artifact(bundled_path()), sys.argv[1])
+from irgauge.models.predictor import bundled_paths
+write_artifact(read_artifact(bundled_paths()[0]), sys.argv[1])
 """
 PREDICT = """
 import json, sys

@@ -225,4 +225,28 @@ def test_a_target_of_two_devices_needs_its_device(model: CostModel, monkeypatch:
     monkeypatch.setitem(model.tracks, track.track, replace(track, targets=tuple(renamed)))
     with pytest.raises(UsageError, match="several devices have target 'spills': neoverse-v2, x86-64-v3"):
         model.explain(nest(), "spills")
-    assert model._one(model._track(), "x86-64-v3", "spills") == first
+    assert model._wanted("x86-64-v3", ["spills"]) == {track.track: [first]}
+
+
+def test_each_function_is_read_by_the_track_of_its_dialects(model: CostModel) -> None:
+    kernel = next(iter(model.tracks.values()))
+    column = kernel.targets[0].column
+    renamed = replace(kernel.targets[0], column=f"ethos-u85-256/{column.partition('/')[2]}")
+    both = CostModel(model.manifest, [kernel, replace(kernel, track="npu", targets=(renamed,))])
+    net = """
+    func.func @net(%a: tensor<1x8xi8>) -> tensor<1x8xi8> {
+      %0 = tosa.abs %a : (tensor<1x8xi8>) -> tensor<1x8xi8>
+      return %0 : tensor<1x8xi8>
+    }"""
+    text = f"module {{\n{net}{nest()}\n}}"
+    found = {p.function: p for p in both.predict(text)}
+    assert {p.track: [e.device for e in p][:1] for p in found.values()} == {
+        "npu": ["ethos-u85-256"],
+        "kernel": ["x86-64-v3"],
+    }
+    assert list(both.explain(text, renamed.column)) == ["net"]
+    assert both.targets() == [*model.targets(), renamed.column]
+    assert [len(p) for p in both.predict(net, device="x86-64-v3")] == [0]
+    with pytest.raises(UsageError, match=r"is not one of track kernel"):
+        both.explain(nest(), renamed.column)
+    assert model.predict(net)[0].track == "kernel"  # no other track is loaded
