@@ -4,7 +4,7 @@ BIN := .venv/bin
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bindings dataset train report test lint bench bench-featurize bench-engines versions golden \
+.PHONY: help setup bindings dataset train evaluate report test lint bench bench-featurize bench-engines versions golden \
   corpus-check fuzz clean system-tools
 
 help: ## list the targets
@@ -35,6 +35,9 @@ dataset-sample: .venv/.with-dev system-tools ## build a small dataset in build/:
 
 train: .venv/.with-report ## train on the committed dataset and write models/pretrained/kernel.joblib
 	$(BIN)/irgauge train --jobs $(JOBS)
+
+evaluate: .venv/.with-report ## judge on all splits and write the scores into models/pretrained/kernel.joblib
+	$(BIN)/irgauge evaluate --jobs $(JOBS) --into models/pretrained/kernel.joblib
 
 report: .venv/.with-report ## train, evaluate, write reports/out/index.html and print the headline table
 	$(BIN)/irgauge report --jobs $(JOBS)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .data.targets import TRACKS
 from .errors import IrgaugeError, ReadError, UsageError
 from .featurize.featurizer import GROUP_NAMES
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent
 LOG = Path("build/kernel.sqlite")
 REAL_LOG = Path("build/real.sqlite")
-MODEL = ROOT / "models" / "pretrained" / "kernel.joblib"
+MODELS = ROOT / "models" / "pretrained"
 REPORT = Path("reports/out")
 CORPUS = ROOT.parent / "shared" / "corpus"
 
@@ -178,19 +179,22 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--output", "-o", type=Path, required=True, metavar="FILE")
     export.add_argument("--format", choices=("c", "onnx"), default="c", help="default: c")
 
-    train = command("train", _train, "train, evaluate on the splits, and write the artifact")
+    train = command("train", _train, "learn from a dataset and write the artifact")
     _learning(train)
-    train.add_argument(
-        "--output", type=Path, default=MODEL, metavar="FILE", help="default: models/pretrained/kernel.joblib"
-    )
+    train.add_argument("--output", type=Path, metavar="FILE", help="default: models/pretrained/<track>.joblib")
 
     evaluate = command("evaluate", _evaluate, "evaluate on the splits, beside the baselines")
     _learning(evaluate)
+    _judging(evaluate)
     evaluate.add_argument("--splits", default="random,program,family,real", help="default: random,program,family,real")
+    evaluate.add_argument(
+        "--into", type=Path, metavar="FILE", help="judge this model on the split real, and write the scores into it"
+    )
     _format(evaluate, "table", "json", "csv")
 
     report = command("report", _report, "train, evaluate, and write the HTML report")
     _learning(report)
+    _judging(report)
     report.add_argument("--output", type=Path, default=REPORT, metavar="DIR", help="default: reports/out")
 
     dataset = commands.add_parser("dataset", help="build, label and look at datasets").add_subparsers(
@@ -269,11 +273,15 @@ def _jobs(parser: argparse.ArgumentParser) -> None:
 
 
 def _learning(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dataset", type=Path, metavar="FILE", help="default: the committed kernel dataset")
-    parser.add_argument("--real", type=Path, metavar="FILE", help="default: the committed real dataset")
-    parser.add_argument("--corpus", type=Path, default=CORPUS, metavar="DIR", help="where the real set's texts lie")
+    parser.add_argument("track", nargs="?", choices=TRACKS, default="kernel", help="default: kernel")
+    parser.add_argument("--dataset", type=Path, metavar="FILE", help="default: the committed dataset of the track")
     parser.add_argument("--seed", type=int, default=0)
     _jobs(parser)
+
+
+def _judging(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--real", type=Path, metavar="FILE", help="default: the committed real dataset")
+    parser.add_argument("--corpus", type=Path, default=CORPUS, metavar="DIR", help="where the real set's texts lie")
 
 
 def _limit(text: str) -> tuple[str, float]:
@@ -804,7 +812,9 @@ def _datasets(arguments: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame
     from .data.real import attach_text
     from .data.store import SETS, read_dataset
 
-    frame = read_dataset(arguments.dataset)
+    frame = read_dataset(arguments.dataset, track=arguments.track)
+    if arguments.track != "kernel":
+        return frame, None
     where = arguments.real or SETS / "real.parquet"
     if not where.is_file() or not (arguments.corpus / "MANIFEST.tsv").is_file():
         missing = where if not where.is_file() else arguments.corpus
@@ -813,44 +823,42 @@ def _datasets(arguments: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame
     return frame, attach_text(read_dataset(where), arguments.corpus)
 
 
-def _learn(arguments: argparse.Namespace) -> tuple[Any, dict[str, Any], pd.DataFrame]:
-    """Train on everything and evaluate on the splits: evaluation, artifact with its scores, dataset."""
-    from .models.evaluate import evaluate_track
-    from .models.train import table_of, train_track
-
-    frame, real = _datasets(arguments)
-    progress = _progress("learning")
-    table = table_of(frame, n_jobs=arguments.jobs, progress=progress)
-    artifact = train_track(table, seed=arguments.seed, n_jobs=arguments.jobs, progress=progress)
-    evaluation = evaluate_track(
-        table, real, model=artifact, seed=arguments.seed, n_jobs=arguments.jobs, progress=progress
-    )
-    evaluation.into_manifest(artifact["manifest"])
-    return evaluation, artifact, frame
-
-
 def _train(arguments: argparse.Namespace) -> None:
+    from .data.store import read_dataset
     from .models.artifact import write_artifact
+    from .models.train import train_track
 
-    _, artifact, _ = _learn(arguments)
-    write_artifact(artifact, arguments.output)
-    print(f"{arguments.output}: {arguments.output.stat().st_size / 1e6:.1f} MB")
+    frame = read_dataset(arguments.dataset, track=arguments.track)
+    artifact = train_track(
+        frame, track=arguments.track, seed=arguments.seed, n_jobs=arguments.jobs, progress=_progress("training")
+    )
+    path = arguments.output or MODELS / f"{arguments.track}.joblib"
+    write_artifact(artifact, path)
+    print(f"{path}: {path.stat().st_size / 1e6:.1f} MB; `irgauge evaluate --into` adds its scores")
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
+    from .models.artifact import plain_scores, read_artifact, write_artifact
     from .models.evaluate import evaluate_track
+    from .models.train import table_of
 
-    frame, real = _datasets(arguments)
     splits = arguments.splits.split(",")
     unknown = set(splits) - {"random", "program", "family", "real"}
     if unknown:
         raise UsageError(f"unknown split {sorted(unknown)[0]!r}. Known: random, program, family, real")
+    artifact = read_artifact(arguments.into) if arguments.into else None
+    if artifact is not None and arguments.track not in artifact["tracks"]:
+        raise UsageError(f"{arguments.into} has no track {arguments.track!r}. It has: {', '.join(artifact['tracks'])}")
+    frame, real = _datasets(arguments)
+    progress = _progress("evaluating")
+    table = table_of(frame, track=arguments.track, n_jobs=arguments.jobs, progress=progress)
     evaluation = evaluate_track(
-        frame, real, splits=splits, seed=arguments.seed, n_jobs=arguments.jobs, progress=_progress("evaluating")
+        table, real, model=artifact, splits=splits, seed=arguments.seed, n_jobs=arguments.jobs, progress=progress
     )
+    if artifact is not None:
+        evaluation.into_manifest(artifact["manifest"])
+        write_artifact(artifact, arguments.into)
     if arguments.format == "json":
-        from .models.artifact import plain_scores
-
         print(_json({"scores": plain_scores(evaluation.scores), "baselines": plain_scores(evaluation.baselines)}))
         return
     metrics = ("n", "rmse_pct", "mape", "mdape", "within10", "exact", "kendall", "regret1", "coverage90")
@@ -859,11 +867,19 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 def _report(arguments: argparse.Namespace) -> None:
     from .models.artifact import write_artifact
+    from .models.evaluate import evaluate_track
+    from .models.train import table_of, train_track
     from .reports.render import write_report
     from .reports.summarize import headline_text, summarize
 
-    evaluation, artifact, frame = _learn(arguments)
-    write_artifact(artifact, arguments.output / "kernel.joblib")
+    frame, real = _datasets(arguments)
+    progress = _progress("learning")
+    how: dict[str, Any] = {"seed": arguments.seed, "n_jobs": arguments.jobs, "progress": progress}
+    table = table_of(frame, track=arguments.track, n_jobs=arguments.jobs, progress=progress)
+    artifact = train_track(table, **how)
+    evaluation = evaluate_track(table, real, model=artifact, **how)
+    evaluation.into_manifest(artifact["manifest"])
+    write_artifact(artifact, arguments.output / f"{arguments.track}.joblib")
     summary = summarize(evaluation, artifact, frame, n_jobs=arguments.jobs, seed=arguments.seed)
     page = arguments.output / "index.html"
     write_report(summary, page)

@@ -182,6 +182,10 @@ TARGETS: tuple[Target, ...] = (
 )
 
 
+TRACKS: tuple[str, ...] = tuple(dict.fromkeys(t.track for t in TARGETS))
+"""Tracks that have targets."""
+
+
 def targets_of(track: str) -> tuple[Target, ...]:
     """All targets of a track, in the order of the registry."""
     return tuple(t for t in TARGETS if t.track == track)

@@ -44,6 +44,8 @@ class Settings:
     screened_columns: int = 120
     """Features kept per target before the contest, by their gain in a short LightGBM run on the training rows."""
     screening_rounds: int = 25
+    contest_rows: int = 3000
+    """Training rows, of whole programs, on which the candidates are compared; the chosen one learns from all."""
     folds: int = 4
     """Grouped folds inside the training rows; the first one chooses."""
     calibration_folds: int = 1
@@ -60,7 +62,7 @@ CANDIDATES = (*BOOSTERS, "mean", "ridge", "roofline", "constant")
 """In the order in which equal scores are decided. "mean" is the mean of LightGBM and XGBoost."""
 
 _CHECKED_ROWS = 64
-_ROWS_TO_SCREEN = 1500
+_ROWS_TO_SCREEN = 5000
 
 
 def fit_candidate(name: str, X: Float32, z: Float64, seed: int, settings: Settings, *, robust: bool = False) -> Part:
@@ -140,10 +142,10 @@ def fit_ridge(X: Float32, z: Float64, l2: float) -> Part:
 def screen_columns(X: Float32, z: Float64, seed: int, settings: Settings) -> Int32:
     """The columns worth learning from, ascending: those with most gain in a short LightGBM run, constant columns never.
 
-    Every second row will do where there are many: neighbours are variants of one program.
+    Where there are many rows, every so-manieth will do: neighbours are variants of one program.
     """
-    if len(z) > _ROWS_TO_SCREEN:
-        X, z = X[::2], z[::2]
+    every = -(-len(z) // _ROWS_TO_SCREEN)
+    X, z = X[::every], z[::every]
     varying = np.flatnonzero(X.max(axis=0) > X.min(axis=0)).astype(np.int32) if len(X) else np.zeros(0, np.int32)
     if len(varying) <= settings.screened_columns or len(z) < 20 or np.all(z == z[0]):
         return varying

@@ -3,11 +3,11 @@ is judged.
 
 1. Space: log where labels pass 64, else plain (registers, shares, instructions per cycle).
 2. Columns: a short run keeps the features that matter for this target.
-3. Choice, on the first of the grouped folds (all variants of a program on one side): with or without the analytical
-   margin,
-   then among the boosters, their mean, ridge and the roofline. The score is the mean absolute error in log space (a
-   relative error), or the RMSE in plain space.
-4. The chosen one predicts the other folds too; these errors on unseen programs make the intervals.
+3. Choice, on a few thousand rows, those of the first of the grouped folds judged (all variants of a program on one
+   side): with or without the analytical margin, then among the boosters, their mean, ridge and the roofline. The score
+   is the mean absolute error in log space (a relative error), or the RMSE in plain space.
+4. The chosen one learns from all rows outside that fold and predicts it; these errors on unseen programs make the
+   intervals.
 5. It is fitted again on all training rows.
 """
 
@@ -86,16 +86,28 @@ def learn_target(
         return Learned(model, {}, np.zeros(0, np.int64), np.zeros(0))
 
     folds = group_folds(list(group), settings.folds, seed)
-    scores, chosen, margin, first = task.choose(folds != 0, folds == 0, candidates)
+    few = _some_groups(group, settings.contest_rows, seed)
+    scores, chosen, margin, first = task.choose(few & (folds != 0), few & (folds == 0), candidates)
+    if not few.all():
+        task.forget()
     oof = np.full(len(y), np.nan)
     for fold in range(min(settings.calibration_folds, int(folds.max()) + 1)):
         inner, outer = folds != fold, folds == fold
-        parts = first if fold == 0 else task.fit(chosen, margin, inner)
+        parts = first if fold == 0 and few.all() else task.fit(chosen, margin, inner)
         oof[outer] = task.model(margin, chosen, *parts, _no_intervals()).predict(X[outer], columns).value
     known = np.flatnonzero(np.isfinite(oof))
     intervals = calibrate(task.encode(oof[known]), task.encode(y[known]))
     model = task.model(margin, chosen, *task.fit(chosen, margin, np.ones(len(y), bool)), intervals)
     return Learned(model, scores, labelled[known], oof[known])
+
+
+def _some_groups(groups: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
+    """Mask of about so many rows, whole groups drawn at random; of all rows where there are no more."""
+    names, inverse, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    order = np.random.default_rng([seed, 3]).permutation(len(names))
+    drawn = np.zeros(len(names), bool)
+    drawn[order[: 1 + np.searchsorted(np.cumsum(sizes[order]), n_rows)]] = True
+    return np.asarray(drawn[inverse.ravel()])
 
 
 def _no_intervals() -> Intervals:
@@ -147,6 +159,11 @@ class _Task:
             gate=None if gate is None else on_columns(gate, self.useful),
             intervals=intervals,
         )
+
+    def forget(self) -> None:
+        """Screen columns and fit gates anew: on more rows than the contest had."""
+        self.screened.clear()
+        self.gates.clear()
 
     def regression_rows(self, rows: np.ndarray) -> np.ndarray:
         """A gated target's regressor learns from the rows that are not 0, unless there are too few."""
