@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from . import access, codegen, liveness, loops, ngrams, ops, options, tensors, work
+from . import accelerator, access, codegen, liveness, loops, ngrams, ops, options, tensors, work
 
 COMMAND = 'from irgauge.featurize.describe import markdown; print(markdown(), end="")'
 
@@ -18,6 +18,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "access": access.FEATURES,
     "liveness": liveness.FEATURES,
     "codegen": codegen.FEATURES,
+    "accelerator": accelerator.FEATURES,
     "options": options.FEATURES,
 }
 FIXED: tuple[str, ...] = tuple(name for group in GROUPS.values() for name in group)

@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any
 
 from ..errors import ReadError, SchemaError, UsageError
+from .accelerator import accelerator
 from .access import access
 from .codegen import codegen
 from .function_view import FunctionView
@@ -23,7 +24,7 @@ from .symbols import FUNCTION_NAMES, symbol_of
 from .tensors import tensors
 from .work import work
 
-_GROUPS = (ops, ngrams, loops, tensors, work, access, liveness, codegen, options)
+_GROUPS = (ops, ngrams, loops, tensors, work, access, liveness, codegen, accelerator, options)
 GROUP_NAMES: tuple[str, ...] = tuple(group.__name__ for group in _GROUPS)
 
 
