@@ -271,11 +271,12 @@ def _steps(view: FunctionView) -> tuple[list[_Step], int]:
         if not made or node.cls == "const" or node.name in TENSOR_VIEWS or not node.operands:
             continue
         tensors = [v for v in node.operands if view.type_of(v).kind == "tensor"]
-        constants = [v for v in tensors if _is_constant(view, v)]
-        reads = list(dict.fromkeys(_root(view, v) for v in tensors if v not in constants))
+        fixed = [v for v in tensors if _is_constant(view, v)]
+        constants = [v for v in fixed if product(view.type_of(v).shape or ()) > 1]  # zero points and scales apart
+        reads = list(dict.fromkeys(_root(view, v) for v in tensors if v not in fixed))
         accesses = [n.access for n in inner if n.access is not None]
         before = making.get(reads[0]) if len(reads) == 1 else None
-        if before is not None and readers[reads[0]] == 1 and len(made) == 1 and _is_elementwise(accesses, constants):
+        if before is not None and readers[reads[0]] == 1 and len(made) == 1 and _is_elementwise(accesses, fixed):
             before.writes[before.writes.index(reads[0])] = made[0]
             making[made[0]] = before
             n_fused += 1
@@ -292,12 +293,12 @@ def _is_constant(view: FunctionView, value: int) -> bool:
     return node is not None and (node.cls == "const" or not node.operands)
 
 
-def _is_elementwise(accesses: Sequence[Access], constants: Sequence[int]) -> bool:
+def _is_elementwise(accesses: Sequence[Access], fixed: Sequence[int]) -> bool:
     """Whether each element of the result comes from the element at the same place."""
     places = [
         [i for i, extent in zip(a.indices, a.shape, strict=False) if extent != 1]
         for a in accesses
-        if a.root not in constants
+        if a.root not in fixed
     ]
     return all(place == places[0] for place in places)
 
