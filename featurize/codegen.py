@@ -1,11 +1,11 @@
 """What LLVM at -O3 makes of the loop nest: full, partial and run-time unrolling, vectorization, copies of inner loops.
 
 The rules and thresholds are those of LLVM 22's unroller and loop vectorizer for x86-64-v3, checked against its remarks
-on probe kernels: a loop of constant trip count T and cost c is unrolled fully where (c + 2) T <= 300, whatever loops it
-holds; a loop that stays scalar is unrolled by the largest factor that divides its trip count (a power of two up to 8
-where that is not constant) and keeps the body within 50. A floating-point reduction that may not be reordered, a store
-that does not move (an integer reduction apart) and a recurrence closer than a vector stay scalar. The figures are
-features for a model, no more.
+on probe kernels: a loop of constant trip count T and cost c is unrolled fully where (c + 2) T <= 300, with up to 10
+iterations a little beyond, whatever loops it holds; a loop that stays scalar is unrolled by the largest factor that
+divides its trip count (a power of two up to 8 where that is not constant) and keeps the body within 50. A
+floating-point reduction that may not be reordered, a store that does not move (an integer reduction apart) and a
+recurrence closer than a vector stay scalar. The figures are features for a model, no more.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ from __future__ import annotations
 import math
 
 from .function_view import FunctionView
-from .inner_loops import Body, bodies
+from .inner_loops import Body, bodies, instructions_of
 from .nodes import Loop
 from .op_classes import FLOAT_CLASSES, INT_CLASSES
 
 FULL_UNROLL_LIMIT = 300
 PARTIAL_LIMIT = 50
 ACCESS_COST = 1.25
+"""With what its address costs."""
+LOOP_COST = 4.0
+"""Counting, comparing and jumping, in each iteration that is not unrolled."""
+MOST_ANALYZED = 10
 _FREE = frozenset(("const", "yield", "loop"))
 
 _KERNEL: dict[str, tuple[str, str]] = {
@@ -49,6 +53,10 @@ _KERNEL: dict[str, tuple[str, str]] = {
     "branches": ("conditionals of one iteration", "count"),
     "recurrences": ("load-store pairs where a later iteration reads what an earlier one wrote", "count"),
     "carried_float": ("floating-point values carried that may not be reordered", "count"),
+    "carried_other": ("other values carried that are neither inductions nor reductions", "count"),
+    "library_calls": ("calls of math and conversion functions in one iteration", "count"),
+    "store_run": ("most elements next to one another that one iteration stores", "elements"),
+    "load_run": ("most elements next to one another that one iteration loads", "elements"),
     "carried_latency": ("cycles each iteration waits for the one before", "cycles"),
     "chain": ("longest dependence chain of one iteration", "cycles"),
     "throughput": ("cycles of one iteration without dependences", "cycles"),
@@ -72,6 +80,9 @@ _BIG = (
     "float_ops",
     "registers",
     "copies",
+    "store_run",
+    "load_run",
+    "library_calls",
 )
 """Described of the kernel with the largest body, too."""
 FEATURES: dict[str, tuple[str, str]] = {
@@ -111,7 +122,7 @@ class Kernel:
         self.loop = body.loop
         self.copies = copies
         """Times the loop stands in the code: the trip counts of the unrolled loops around it."""
-        size = x86_size(body)
+        size = max(1.0, x86_size(body) - body.elsewhere)
         trip = body.trip
         constant = body.loop is not None and body.loop.constant_trip and not body.loop.unknown
         cost = max(1.0, size + 2)
@@ -135,10 +146,11 @@ class Kernel:
             checks = 4.0 * min(body.store_pairs, 8) + (8 if body.store_pairs else 0)
             rest = constant and body.store_pairs == 0 and trip % (body.vector_width * interleave) == 0
             scalar = 0.0 if rest else size * self.unroll + 6
-            self.vector_size = (size + body.gathered * (2 * body.vector_width - 1)) * interleave + 3
+            by_lane = body.near_copies + body.gathered_copies + body.gathered_stores + body.library_calls
+            self.vector_size = (size + by_lane * (2 * body.vector_width - 1)) * interleave + 3
             self.size = self.vector_size + checks + scalar + 8
         else:
-            self.unroll = _factor(cost, trip, constant)
+            self.unroll = 1.0 if body.library_calls else _factor(cost, trip, constant)
             remainder = 0.0 if constant and self.unroll > 1 else (size + 8 if self.unroll > 1 else 0.0)
             self.vector_size = 0.0
             self.size = size * self.unroll + 3 + remainder
@@ -146,7 +158,7 @@ class Kernel:
     @property
     def body_size(self) -> float:
         """Instructions of the unrolled or interleaved body."""
-        return self.vector_size or x86_size(self.body) * self.unroll
+        return self.vector_size or max(1.0, x86_size(self.body) - self.body.elsewhere) * self.unroll
 
 
 class Codegen:
@@ -158,12 +170,14 @@ class Codegen:
         self.unrolled: dict[int, float] = {}
         """id(loop) -> copies of its body, for each loop that is unrolled fully."""
         own: dict[int, float] = {}
+        forwarded = _forwarded(view)
         for node in view.nodes:
             if node.cls == "index" and node.results and view.folds(node.results[0]):
                 continue
-            if node.cls not in _FREE and not node.free and node.execs > 0:
+            if node.cls not in _FREE and not node.free and node.execs > 0 and node.index not in forwarded:
                 key = id(node.home) if node.home is not None else 0
-                own[key] = own.get(key, 0.0) + (1.0 if node.access is None else ACCESS_COST)
+                cost = 1.0 if node.lanes == 1 or not node.element else instructions_of(view, node)
+                own[key] = own.get(key, 0.0) + (cost if node.access is None else cost * ACCESS_COST)
         for loop, cost in address_costs(view):
             own[id(loop)] = own.get(id(loop), 0.0) + cost
         holds: dict[int, float] = {}  # loops left in the body, in copies
@@ -180,7 +194,7 @@ class Codegen:
             if loop.entries <= 0:  # behind a condition that never holds
                 self.unrolled[key] = 0.0
                 continue
-            if loop.constant_trip and not loop.unknown and (cost + 2) * loop.trip <= FULL_UNROLL_LIMIT:
+            if loop.constant_trip and not loop.unknown and _unrolls(cost, loop.trip):
                 self.unrolled[key] = loop.trip
         # the bounds of a loop that depend on unrolled loops alone are constant in each copy
         loop_of = view.loop_of_iv
@@ -189,7 +203,7 @@ class Codegen:
                 id(loop) in self.unrolled
                 or loop.constant_trip
                 or loop.unknown
-                or (self.cost[id(loop)] + 2) * loop.max_trip > FULL_UNROLL_LIMIT
+                or not _unrolls(self.cost[id(loop)], loop.max_trip)
             ):
                 continue
             names = set().union(*(d.variables() for d in loop.differences))
@@ -258,6 +272,31 @@ class Codegen:
         self.remaining = len(remaining)
         self.loop_copies = sum(copies[id(x)] for x in remaining)
         self.static_size = self.outer_size + sum(k.size * k.copies for k in self.kernels)
+
+
+def _unrolls(cost: float, trip: float) -> bool:
+    """Whether a loop is unrolled fully; up to 10 iterations LLVM looks at what that saves, and allows more."""
+    if (cost + 2) * trip <= FULL_UNROLL_LIMIT:
+        return True
+    return trip <= MOST_ANALYZED and cost * trip <= FULL_UNROLL_LIMIT * min(4.0, 1 + LOOP_COST / max(1.0, cost))
+
+
+def _forwarded(view: FunctionView) -> set[int]:
+    """Loads of an address that their innermost loop does not move and stores to: what it stored is still at hand,
+    unless the loop stores to another memref too, which may be the same."""
+    stored: dict[Loop, set[tuple[int, int, int]]] = {}
+    roots: dict[Loop, set[int]] = {}
+    for access in view.accesses:
+        if access.is_store and access.loop is not None:
+            roots.setdefault(access.loop, set()).add(access.root)
+            if not access.stride:
+                stored.setdefault(access.loop, set()).add((access.root, access.group, access.address.const))
+    alone = {loop: found for loop, found in stored.items() if len(roots[loop]) == 1}
+    return {
+        a.node.index
+        for a in view.accesses
+        if not a.is_store and a.loop in alone and (a.root, a.group, a.address.const) in alone[a.loop]
+    }
 
 
 def _literal(view: FunctionView, loop: Loop) -> Body:
@@ -427,6 +466,10 @@ def _describe(k: Kernel) -> dict[str, float]:
         "branches": b.branches,
         "recurrences": float(b.recurrences),
         "carried_float": float(b.carried_float),
+        "carried_other": float(b.carried_other),
+        "library_calls": b.library_calls,
+        "store_run": b.run(stores=True),
+        "load_run": b.run(stores=False),
         "carried_latency": b.carried_latency,
         "chain": b.chain,
         "throughput": b.throughput,

@@ -6,25 +6,62 @@ LLVM's loop vectorizer looks at, on an x86-64 core with 256-bit vectors; they ar
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
-from .affine import Term
+from .affine import Term, variable
 from .function_view import FunctionView
-from .nodes import Access, Loop, Node
+from .nodes import Access, Loop, Node, product
 from .op_classes import FLOAT_CLASSES, LATENCY, THROUGHPUT
 
 VECTOR_BITS = 256
 FULL_UNROLL_LIMIT = 300
 """LLVM's full unroll threshold at -O3, in instructions of the unrolled body."""
-MATH_INSTRUCTIONS = 40
-"""Instructions of one call of a math library function."""
-STRIDED_COST = 10
-"""What LLVM adds to the cost of a vector load that is not contiguous, for its addresses."""
+MATH_INSTRUCTIONS: dict[str, tuple[float, float]] = {
+    # name -> instructions of one call for f32 and for f64, its loop's load and store included
+    "exp": (35, 56), "exp2": (33, 46), "expm1": (35, 56), "log": (40, 56), "log2": (39, 58), "log10": (77, 93),
+    "log1p": (41, 57), "tanh": (119, 117), "sin": (36, 79), "cos": (36, 82), "tan": (101, 95), "atan": (65, 70),
+    "asin": (40, 64), "acos": (40, 67), "sinh": (127, 122), "cosh": (64, 70), "erf": (79, 92), "erfc": (80, 92),
+    "cbrt": (130, 140), "powf": (71, 131), "atan2": (128, 137), "atanh": (71, 68), "acosh": (59, 60),
+    "asinh": (114, 110),
+}  # fmt: skip
+"""Counted over 1,000 elements on x86-64 with glibc 2.36."""
+_MATH = (60.0, 70.0)
+"""Of a function that is not among these."""
+_BF16_INSTRUCTIONS = 15
+"""A bf16 operation is done in f32 and rounded by a call."""
+_F16_CONVERSIONS = 3
+"""Instructions that a scalar f16 operation adds: it is done in f32."""
+_F16_SCALAR = {"fma": 84.0, "fsqrt": 5.0}
+"""f16 operations that are not vectorized -> instructions; the others convert in vectors."""
+_NEAR, _STRIDED, _SCATTERED = 1.0, 2.0, 3.25
+"""Cost of one lane of a load at a small stride, of another load and of a store that are not contiguous."""
+_MOST_NEAR = 8
+"""Elements; loads at a smaller stride are loaded together and shuffled."""
+_DIVISION = 20.0
+"""Of one lane of an integer division that is not by a constant."""
+_SCALAR_CALL, _VECTOR_CALL, _CALL_SIZE = 10.0, 11.5, 3.0
+"""Of a call of a library function, of one for a lane, and its instructions here."""
+_WIDE_MULTIPLICATION = 4.0
+"""What a 64-bit integer multiplication adds in a vector."""
+_LOOP = 2.0
+"""Of counting and jumping."""
+_FEW_ITERATIONS = 16
+"""Loops with a smaller constant trip count are not vectorized where that needs checks at run time."""
 _FORWARDING = 5.0
 """Cycles from a store to a load of the same address."""
 _FREE = frozenset(("const", "yield", "loop"))
 _SIZED = FLOAT_CLASSES | {"load", "store"}
+_HALF = ("bf16", "f16")
+_INDUCTION = (".addi", ".subi", ".add", ".sub")
+_REDUCING = (
+    *(".addi", ".muli", ".andi", ".ori", ".xori", ".maxsi", ".maxui", ".minsi", ".minui", ".addf", ".mulf"),
+    *(".maximumf", ".minimumf", ".maxnumf", ".minnumf", ".subi", ".subf"),
+)
+_ELEMENTWISE_LOWERED = frozenset(("vector.contract", "vector.reduction", "vector.transpose", "vector.gather"))
+"""Vector operations that become scalar ones: strict sums, moves of single elements."""
 _REASSOCIATES = re.compile(r"fastmath\s*(?:=\s*#arith\.fastmath\s*)?<[^>]*\b(?:reassoc|fast)\b")
 
 
@@ -37,30 +74,39 @@ class Body:
         "branches",
         "carried_float",
         "carried_latency",
+        "carried_other",
         "chain",
+        "conflicts",
         "counts",
         "cycles",
         "distance",
+        "divided",
         "element_bits",
+        "elsewhere",
         "execs",
         "executed_ops",
         "float_ops",
         "gathered",
+        "gathered_copies",
         "gathered_stores",
         "groups",
         "invariant_loads",
         "invariant_stores",
         "invariants",
+        "library_calls",
         "live",
         "loop",
         "memory_reductions",
         "merged",
+        "near_copies",
         "nodes",
         "recurrences",
         "reducible_stores",
         "roots",
+        "rounded",
         "size",
         "store_pairs",
+        "stored",
         "streams",
         "throughput",
         "trip",
@@ -70,6 +116,7 @@ class Body:
         "vector_ops",
         "vector_width",
         "vectorizable",
+        "weights",
         "zero",
     )
 
@@ -90,7 +137,8 @@ class Body:
         self.trip = loop.trip if loop is not None else 1.0
         self.merged = weights is not None
         counts: dict[str, float] = {}
-        size = throughput = vector_ops = 0.0
+        size = throughput = vector_ops = library_calls = elsewhere = converted = divided = 0.0
+        rounded = False
         weight = 1.0
         widest = 0
         already_vector = False
@@ -112,19 +160,29 @@ class Body:
             if cls in _FREE:
                 continue
             size += weight
-            if cls == "fmath":
-                size += weight * (MATH_INSTRUCTIONS * lanes - 1)
-            elif cls == "index" and node.results and view.folds(node.results[0]):
+            element = node.element
+            if cls == "fmath" or element in _HALF:
+                more, calls = _by_element(node)
+                size += weight * more
+                throughput += weight * more * 0.3
+                library_calls += weight * calls
+                if element == "f16" and cls in _ROUNDED and not calls:
+                    converted += weight
+                rounded = rounded or (element == "bf16" and calls > 0)
+                if calls:
+                    elsewhere += weight * (more - 3 * calls)
+            elif cls == "idiv" and not view.is_constant(node.operands[-1]):
+                divided += weight
+            if cls == "index" and node.results and view.folds(node.results[0]):
                 size -= weight  # part of an address
                 continue
-            elif access is not None and not access.linear:
+            if access is not None and not access.linear:
                 for term in access.address.terms:
                     if isinstance(term, Term) and term not in terms:
                         terms.add(term)
                         size += weight * term_instructions(term)
-            element = node.element
             if lanes > 1 and element:
-                width = max(1, lanes * _bits(element) // VECTOR_BITS)
+                width = instructions_of(view, node)
                 size += weight * (width - 1)
                 throughput += THROUGHPUT.get(cls, 0.5) * width * weight
             else:
@@ -139,16 +197,56 @@ class Body:
         self.branches = counts.get("branch", 0.0)
         self.float_ops = sum([n for c, n in counts.items() if c in FLOAT_CLASSES])
         self.vector_ops = vector_ops
+        self.library_calls = library_calls
+        self.divided = divided
+        self.rounded = rounded
+        """Whether a bf16 result is rounded, which LLVM does not vectorize."""
+        self.elsewhere = elsewhere
+        """Instructions of `size` that are executed in what is called."""
         self.already_vector = already_vector
         self.accesses = accesses
+        self.weights = weights or {}
         self.element_bits = widest
         self._memory(view)
         self._chains(view)
         self._vectorization()
+        if not self.vectorizable:
+            self.size += converted * _F16_CONVERSIONS
         self._live()
         width = self.vector_width
         self.cycles = max(self.throughput / self.vector_gain, self.carried_latency if width == 1 else 0.0)
         self.executed_ops = self.execs * size
+
+    def run(self, stores: bool) -> float:
+        """The most elements next to one another that the stores (or the loads) of one iteration touch."""
+        offsets: dict[tuple[int, frozenset[tuple[Hashable, int]]], set[int]] = {}
+        for access in self.accesses:
+            if access.is_store == stores and access.lanes == 1 and access.linear:
+                offsets.setdefault((access.root, access.address.part), set()).add(access.address.const)
+        trips = {loop.iv: loop.trip for loop in self.unrolled}
+        best = 1.0 if offsets else 0.0
+        for (_, part), found in offsets.items():
+            run = longest = 1
+            for offset in sorted(found):
+                run = run + 1 if offset - 1 in found else 1
+                longest = max(longest, run)
+            length = float(longest)
+            for name, step in sorted(part, key=lambda item: abs(item[1])):
+                if name in trips and abs(step) == length:
+                    length *= trips[name]
+            best = max(best, length)
+        return best
+
+    @property
+    def unrolled(self) -> list[Loop]:
+        """Loops that are unrolled into this one."""
+        found: dict[int, Loop] = {}
+        for access in self.accesses if self.merged else ():
+            at = access.loop
+            while at is not None and at is not self.loop:
+                found[id(at)] = at
+                at = at.parent
+        return list(found.values())
 
     def weights_of(self, cls: str) -> float:
         """Operations of a class in one iteration."""
@@ -156,7 +254,8 @@ class Body:
 
     def _memory(self, view: FunctionView) -> None:
         loop = self.loop
-        self.unit = self.zero = self.gathered = self.gathered_stores = self.unknown = 0
+        self.unit = self.zero = self.gathered = self.unknown = 0
+        self.near_copies = self.gathered_copies = self.gathered_stores = 0.0
         roots: set[int] = set()
         stored: set[int] = set()
         streams: set[object] = set()
@@ -166,7 +265,7 @@ class Body:
         for access in self.accesses:
             roots.add(access.root)
             stride = 0 if loop is None else access.stride if access.loop is loop else access.stride_in(loop)
-            if not access.known or not access.linear:
+            if (not access.known or not access.linear) and _is_irregular(view, access, loop):
                 self.unknown += 1
             if stride == 0:
                 self.zero += 1
@@ -178,7 +277,13 @@ class Body:
                 self.unit += 1
             else:
                 self.gathered += 1
-                self.gathered_stores += access.is_store
+                copies = self.weights.get(id(access.node.home), 1.0)
+                if access.is_store:
+                    self.gathered_stores += copies
+                elif abs(stride) <= _MOST_NEAR:
+                    self.near_copies += copies
+                else:
+                    self.gathered_copies += copies
             if access.is_store:
                 stored.add(access.root)
             groups.add(access.group)
@@ -191,6 +296,7 @@ class Body:
         self.streams = len(streams)
         self.invariant_loads = invariant_loads
         self.invariant_stores = invariant_stores
+        self.stored = len(stored)
         self.store_pairs = len(stored) * (len(roots) - 1)
 
     def _dense(self, view: FunctionView) -> dict[int, bool]:
@@ -264,9 +370,11 @@ class Body:
         self.chain = longest
         self.carried_latency = 0.0
         self.carried_float = 0
+        self.carried_other = 0
         self.memory_reductions = 0
         self.reducible_stores = 0
         self.recurrences = 0
+        self.conflicts = 0
         self.distance = 0.0
         if loop is None:
             return
@@ -278,21 +386,27 @@ class Body:
                 continue
             if classes & FLOAT_CLASSES and not reassociates:
                 self.carried_float += 1
+            elif not self._reduces(arg, yielded):
+                self.carried_other += 1
             self.carried_latency = max(self.carried_latency, latency)
         by_root: dict[int, list[Access]] = {}
         for access in self.accesses:
             if not access.is_store:
                 by_root.setdefault(access.root, []).append(access)
         pairs = 0
+        inner = self.unrolled
         for store in self.accesses:
             if not store.is_store:
                 continue
             terms = store.address.terms
+            stride = store.stride_in(loop)
             for load in by_root.get(store.root, ()):
                 pairs += 1
-                if pairs > 256 or load.address.terms != terms:
+                if pairs > 256:
+                    break
+                if load.address.terms != terms:
+                    self.conflicts += load.stride_in(loop) != stride and _overlap(load, store, loop, inner)
                     continue
-                stride = store.stride_in(loop)
                 gap = store.address.const - load.address.const
                 if stride == 0:
                     if gap != 0:
@@ -315,6 +429,38 @@ class Body:
                         self.reducible_stores += 1
                 if path is not None:
                     self.carried_latency = max(self.carried_latency, (path + _FORWARDING) / steps)
+
+    def _reduces(self, arg: int, yielded: int) -> bool:
+        """Whether a carried value is an induction or a reduction: by one operation, and of no use before the end."""
+        users: dict[int, list[Node]] = {}
+        made: set[int] = set()
+        for node in self.nodes:
+            made.update(node.results)
+            if node.cls != "yield":
+                for v in set(node.operands):
+                    users.setdefault(v, []).append(node)
+        for node in users.get(arg, ()):
+            if node.results and node.results[0] == yielded and node.name.endswith(_INDUCTION):
+                rest = [v for v in node.operands if v != arg]
+                if len(rest) == 1 and rest[0] not in made:
+                    return True
+        if users.get(yielded):
+            return False
+        value, name = arg, ""
+        for _ in range(len(self.nodes)):
+            if value == yielded:
+                return True
+            using = users.get(value, ())
+            selects = [n for n in using if n.cls == "select"]
+            if len(using) == 2 and len(selects) == 1 and {n.cls for n in using} & {"icmp", "fcmp"}:
+                using = selects  # a minimum, written out
+            elif len(using) != 1 or not using[0].name.endswith(_REDUCING):
+                return False
+            node = using[0]
+            if not node.results or (name and node.name != name):
+                return False
+            value, name = node.results[0], node.name
+        return False
 
     def _path(self, sources: set[int], target: int) -> tuple[float | None, bool, set[str]]:
         """(longest latency from a source value to the target value in the body, may it be reordered, its classes)."""
@@ -340,35 +486,132 @@ class Body:
         return reach.get(target), reassociates, classes
 
     def _vectorization(self) -> None:
+        """Costs as LLVM sets them against one another: of one iteration, and of one lane of a vector iteration."""
         counts = self.counts
         bits = self.element_bits or 64
         width = max(1, VECTOR_BITS // bits)
         if self.recurrences and self.distance < width:
             width = 1 << int(self.distance).bit_length() - 1
-        by_lane = self.gathered + counts.get("idiv", 0.0)
+        calls = self.library_calls
+        apart = self.near_copies + self.gathered_copies + self.gathered_stores + self.divided + _CALL_SIZE * calls
+        own = self.size - self.elsewhere
+        together = max(0.0, own - apart)
         if bits == 64:
-            by_lane += counts.get("imul", 0.0) * 0.5
+            together += counts.get("imul", 0.0) * _WIDE_MULTIPLICATION
+        lane = together / width + _NEAR * self.near_copies + _STRIDED * self.gathered_copies
+        lane += _SCATTERED * self.gathered_stores + _DIVISION * self.divided + _VECTOR_CALL * calls
         able = (
             self.loop is not None
             and not self.already_vector
             and not counts.get("call")
-            and not counts.get("fmath")
+            and not self.rounded
             and not counts.get("sync")
             and not counts.get("alloc")
             and self.carried_float == 0
-            and self.invariant_stores <= self.reducible_stores
+            and self.carried_other == 0
+            and (not self.invariant_stores or (self.invariant_stores <= self.reducible_stores and self.stored == 1))
             and width > 1
-            and by_lane * width + (self.gathered - self.gathered_stores) * STRIDED_COST
-            < (width - 1) * (self.size - by_lane)
+            and lane < own + _LOOP + (_SCALAR_CALL - _CALL_SIZE) * calls
             and self.unknown == 0
-            and self.unit > 0
+            and self.unit + self.gathered > 0
             and self.trip >= width
+            and not self.conflicts
+            and not (self.loop.constant_trip and self.trip < _FEW_ITERATIONS and self.store_pairs)
         )
         self.vectorizable = able
         self.vector_width = width if able else 1
-        # in a vector loop a strided access or a division is one scalar operation and one lane move for each lane
-        wide = self.size + by_lane * (2 * width - 1)
-        self.vector_gain = max(1.0, width * self.size / wide) if able and wide else 1.0
+        executed = lane - (_VECTOR_CALL - _CALL_SIZE - 2) * calls + self.elsewhere
+        self.vector_gain = max(1.0, self.size / executed) if able and executed else 1.0
+
+
+def _by_element(node: Node) -> tuple[float, float]:
+    """Instructions beyond one, and library calls, of a math function or of an operation on 16-bit floats."""
+    lanes, element, cls = node.lanes, node.element, node.cls
+    if cls == "fmath":
+        f32, f64 = MATH_INSTRUCTIONS.get(node.name.rpartition(".")[2], _MATH)
+        cost = f64 if element == "f64" else f32
+        if element == "bf16":
+            cost += _BF16_INSTRUCTIONS
+        return lanes * cost - 1, float(lanes)
+    if element == "bf16" and (cls in _ROUNDED or (cls == "cast" and node.name.endswith("f"))):
+        return float(lanes * _BF16_INSTRUCTIONS), float(lanes)
+    if element == "f16" and cls in _F16_SCALAR:
+        return lanes * _F16_SCALAR[cls], float(lanes)
+    return 0.0, 0.0
+
+
+_ROUNDED = FLOAT_CLASSES - {"fcheap", "fcmp", "select"}
+
+
+def instructions_of(view: FunctionView, node: Node) -> float:
+    """Instructions that an operation on a vector becomes: one a 256-bit part, or several an element."""
+    if node.name not in _ELEMENTWISE_LOWERED:
+        return max(1.0, node.lanes * _bits(node.element) // VECTOR_BITS)
+    if node.name == "vector.gather":
+        return 3.0 * node.lanes
+    if node.name == "vector.transpose":
+        return 2.0 * node.lanes
+    shape = view.type_of(node.operands[0]).shape or ()
+    elements = float(product(shape))
+    if node.name == "vector.contract":
+        other = float(product(view.type_of(node.operands[1]).shape or ()))
+        points = math.sqrt(elements * other * node.lanes)  # each loop stands in two of the three
+        depth = max(1.0, points / node.lanes)
+        each = 2 * depth + 2 if node.element[:1] != "i" else 2 * math.log2(depth + 1) + 4
+        return node.lanes * each
+    depth = max(1.0, elements / node.lanes)
+    return node.lanes * (2 * depth if node.element[:1] != "i" else 2 * math.log2(depth + 1) + 1)
+
+
+def _overlap(one: Access, other: Access, loop: Loop, inner: Sequence[Loop]) -> bool:
+    """Whether two accesses of one memref, a constant apart but for what these loops add, may meet while `loop` runs."""
+    loops = {x.iv: x for x in (loop, *inner)}
+    rest = [{name: c for name, c in a.address.terms.items() if name not in loops} for a in (one, other)]
+    if rest[0] != rest[1]:
+        return False
+    ranges = []
+    for access in (one, other):
+        low = high = float(access.address.const)
+        for name, c in access.address.terms.items():
+            if name in loops:
+                span = c * loops[name].step * max(0.0, loops[name].max_trip - 1)
+                low, high = low + min(0.0, span), high + max(0.0, span)
+        ranges.append((low, high))
+    return ranges[0][0] <= ranges[1][1] and ranges[1][0] <= ranges[0][1]
+
+
+def _is_irregular(view: FunctionView, access: Access, loop: Loop | None) -> bool:
+    """Whether an address moves in a loop in a way that is not known; what is fixed while it runs is only a base."""
+    variables = access.address.variables()
+    if loop is None or (not access.known and variables <= view.loop_of_iv.keys()):
+        return True
+    for part in access.address.terms:
+        names = variable(part).variables() if isinstance(part, Term) else () if part in view.loop_of_iv else (part,)
+        if any(_moves(view, name, loop) for name in names):
+            return True
+    return False
+
+
+def _moves(view: FunctionView, name: Hashable, loop: Loop) -> bool:
+    """Whether a loop variable or a value changes while a loop runs."""
+    at = view.loop_of_iv.get(name)
+    if at is None:
+        node = view.defining.get(name) if isinstance(name, int) else None
+        if node is None:
+            return name not in view.arguments and not _carried_outside(name, loop)
+        at = node.home
+    while at is not None and at is not loop:
+        at = at.parent
+    return at is loop
+
+
+def _carried_outside(name: Hashable, loop: Loop) -> bool:
+    outer = loop.parent
+    while outer is not None:
+        if any(name == arg for arg, _ in outer.carried):
+            return True
+        outer = outer.parent
+    return False
 
 
 def term_instructions(term: Term) -> float:
@@ -434,4 +677,13 @@ def _bits(element: str) -> int:
     return int(digits[:3]) if digits else 32
 
 
-__all__ = ["FULL_UNROLL_LIMIT", "VECTOR_BITS", "Body", "bodies", "fully_unrolls", "hot_body", "unrolled_sizes"]
+__all__ = [
+    "FULL_UNROLL_LIMIT",
+    "VECTOR_BITS",
+    "Body",
+    "bodies",
+    "fully_unrolls",
+    "hot_body",
+    "instructions_of",
+    "unrolled_sizes",
+]

@@ -192,6 +192,11 @@ class Values:
             known = self._folds[value] = self.linear(value).terms.keys() <= loops.keys()
         return known
 
+    def is_constant(self, value: int) -> bool:
+        """Whether a value is defined by a constant."""
+        op = self.program.value_defs[value]
+        return isinstance(op, Op) and op.name.endswith("constant")
+
     def _fold(self, op: Op, value: int) -> Linear:
         name = op.name
         args = [self._linear.get(v) or variable(v) for v in op.operands]
