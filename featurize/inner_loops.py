@@ -171,7 +171,7 @@ class Body:
                 rounded = rounded or (element == "bf16" and calls > 0)
                 if calls:
                     elsewhere += weight * (more - 3 * calls)
-            elif cls == "idiv" and not view.is_constant(node.operands[-1]):
+            elif cls == "idiv" and not (node.operands and view.is_constant(node.operands[-1])):
                 divided += weight
             if cls == "index" and node.results and view.folds(node.results[0]):
                 size -= weight  # part of an address
