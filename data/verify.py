@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from .build import BATCH, Failure, exact_or_failures, in_parallel
-from .label.kernel import ExactLabels
-from .label.tools import tool_versions
+from .label.labels import Labels
 from .stopping import Stop
 from .targets import Target, targets_of
+from .tracks import KERNEL, Track
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +40,7 @@ class Verified:
     differences: tuple[Difference, ...]
 
 
-def verify(frame: pd.DataFrame, *, sample: int, seed: int = 0, n_jobs: int = 1) -> Verified:
+def verify(frame: pd.DataFrame, *, sample: int, seed: int = 0, n_jobs: int = 1, track: Track = KERNEL) -> Verified:
     """Label a random sample of a dataset again and compare every exact target.
 
     Raises
@@ -49,24 +50,24 @@ def verify(frame: pd.DataFrame, *, sample: int, seed: int = 0, n_jobs: int = 1) 
     """
     if "mlir" not in frame:
         raise UsageError("this dataset has no texts, so nothing can be labelled again")
-    for tool, version in tool_versions().items():
+    for tool, version in track.versions().items():
         stored = set(frame.get(f"version_{tool}", ["unknown"]))
         if stored != {version}:
             raise UsageError(f"labelled with {tool} {', '.join(sorted(stored))}, and {version} is installed")
     records = frame.sample(min(sample, len(frame)), random_state=seed).to_dict("records")
     batches = [[(r["id"], r["mlir"], None) for r in records[at : at + BATCH]] for at in range(0, len(records), BATCH)]
-    again: dict[str, ExactLabels | Failure] = {}
-    for results in in_parallel(exact_or_failures, batches, n_jobs, "labelling again", Stop()):
+    again: dict[str, Labels | Failure] = {}
+    for results in in_parallel(partial(exact_or_failures, track.name), batches, n_jobs, "labelling again", Stop()):
         again |= dict(results)
     differences: list[Difference] = []
     n_values = 0
     for record in records:
         found = again[record["id"]]
-        values = found.values if isinstance(found, ExactLabels) else {}
-        reason = (found.skipped or ("",))[0] if isinstance(found, ExactLabels) else found.reason
-        pairs = {t.column: (_shown(record, t.column), _shown(values, t.column)) for t in _exact(frame)}
+        values = found.values if isinstance(found, Labels) else {}
+        reason = (found.skipped or ("",))[0] if isinstance(found, Labels) else found.reason
+        pairs = {t.column: (_shown(record, t.column), _shown(values, t.column)) for t in _exact(frame, track)}
         n_values += len(pairs)
-        pairs["skipped"] = (str(record["skipped"]), reason)
+        pairs["skipped"] = (str(record.get("skipped", "")), reason)
         differences += [
             Difference(record["id"], record["program_id"], record["schedule"], what, stored, now)
             for what, (stored, now) in pairs.items()
@@ -75,8 +76,8 @@ def verify(frame: pd.DataFrame, *, sample: int, seed: int = 0, n_jobs: int = 1) 
     return Verified(len(records), n_values, tuple(differences))
 
 
-def _exact(frame: pd.DataFrame) -> list[Target]:
-    return [t for t in targets_of("kernel") if t.exact and t.column in frame]
+def _exact(frame: pd.DataFrame, track: Track) -> list[Target]:
+    return [t for t in targets_of(track.name) if t.exact and t.column in frame]
 
 
 def _shown(values: Mapping[str, Any], column: str) -> str:
