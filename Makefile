@@ -4,8 +4,8 @@ BIN := .venv/bin
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bindings dataset train evaluate report test lint bench bench-featurize bench-engines versions golden \
-  corpus-check fuzz clean system-tools
+.PHONY: help setup bindings dataset dataset-npu train evaluate report test lint bench bench-featurize bench-engines \
+  versions golden corpus-check fuzz clean system-tools
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-15s %s\n", $$1, $$2}'
@@ -23,12 +23,21 @@ system-tools:
 	  echo "installing valgrind, gcc and g++ (labels are counted and linked with them; the C++ client is compiled)"; \
 	  $$([ "$$(id -u)" = 0 ] || echo sudo) sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq valgrind gcc g++ libc6-dev'; }
 
-setup: .venv/.with-dev system-tools ## install everything, the labelling toolchain included
+# The NPU tools in an environment of their own: they need older libraries than the rest.
+.venv/npu/.with-npu: pyproject.toml | $(BIN)/python
+	$(PYTHON) -m venv .venv/npu
+	.venv/npu/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[npu]"
+	@touch $@
+
+setup: .venv/.with-dev .venv/npu/.with-npu system-tools ## install everything, the labelling toolchain included
 
 bindings: .venv/.with-bindings ## install the MLIR libraries whose objects the tests read; 500 MB to download
 
 dataset: .venv/.with-dev system-tools ## build data/sets/kernel.parquet; resumes where it stopped
 	$(BIN)/irgauge dataset build kernel --jobs $(JOBS)
+
+dataset-npu: .venv/.with-dev .venv/npu/.with-npu ## build data/sets/npu.parquet; resumes where it stopped
+	$(BIN)/irgauge dataset build npu --jobs $(JOBS)
 
 dataset-sample: .venv/.with-dev system-tools ## build a small dataset in build/: a program of each family, as many as 2.5 minutes allow
 	$(BIN)/irgauge dataset build kernel --jobs $(JOBS) --limit 1 --stop-after 2.5 --log build/sample.sqlite --output build/sample.parquet

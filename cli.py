@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .data.targets import TRACKS
+from .data.targets import TRACK_NAMES
 from .errors import IrgaugeError, ReadError, UsageError
 from .featurize.featurizer import GROUP_NAMES
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .featurize.rows import FunctionRow
 
 ROOT = Path(__file__).parent
-LOG = Path("build/kernel.sqlite")
-REAL_LOG = Path("build/real.sqlite")
 MODELS = ROOT / "models" / "pretrained"
 REPORT = Path("reports/out")
 CORPUS = ROOT.parent / "shared" / "corpus"
@@ -201,7 +199,11 @@ def _parser() -> argparse.ArgumentParser:
         required=True, metavar="COMMAND"
     )
     build = command("build", _dataset_build, "generate, label and write a dataset; resumes where it stopped", dataset)
-    build.add_argument("track", choices=("kernel", "real"), help="kernel: our programs; real: functions of the corpus")
+    build.add_argument(
+        "track",
+        choices=("kernel", "npu", "real"),
+        help="kernel, npu: our programs for CPUs and for NPUs; real: functions of the corpus",
+    )
     _log(build)
     build.add_argument("--output", type=Path, metavar="FILE", help="default: data/sets/<track>.parquet")
     build.add_argument("--families", metavar="A,B", help="only these families")
@@ -233,7 +235,7 @@ def _parser() -> argparse.ArgumentParser:
     verify = command(
         "verify", _dataset_verify, "label a random sample again and compare the exact targets bit for bit", dataset
     )
-    verify.add_argument("track", nargs="?", choices=("kernel",), default="kernel")
+    verify.add_argument("track", nargs="?", choices=("kernel", "npu"), default="kernel")
     verify.add_argument("--dataset", type=Path, metavar="FILE", help="default: the committed dataset")
     verify.add_argument("--sample", type=_positive, default=300, metavar="N", help="default: 300")
     verify.add_argument("--seed", type=int, default=0)
@@ -241,6 +243,7 @@ def _parser() -> argparse.ArgumentParser:
     _jobs(verify)
     _format(verify, "table", "json", "csv")
     status = command("status", _dataset_status, "show how far a labelling log is, and failures by reason", dataset)
+    status.add_argument("track", nargs="?", choices=("kernel", "npu", "real"), default="kernel")
     _log(status)
     _format(status, "table", "json")
 
@@ -273,7 +276,7 @@ def _jobs(parser: argparse.ArgumentParser) -> None:
 
 
 def _learning(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("track", nargs="?", choices=TRACKS, default="kernel", help="default: kernel")
+    parser.add_argument("track", nargs="?", choices=TRACK_NAMES, default="kernel", help="default: kernel")
     parser.add_argument("--dataset", type=Path, metavar="FILE", help="default: the committed dataset of the track")
     parser.add_argument("--seed", type=int, default=0)
     _jobs(parser)
@@ -890,16 +893,17 @@ def _report(arguments: argparse.Namespace) -> None:
 # --- datasets
 
 
-def _log_path(arguments: argparse.Namespace, track: str) -> Path:
-    path: Path = arguments.log or (REAL_LOG if track == "real" else LOG)
+def _log_path(arguments: argparse.Namespace) -> Path:
+    path: Path = arguments.log or Path(f"build/{arguments.track}.sqlite")
     return path
 
 
 def _dataset_build(arguments: argparse.Namespace) -> None:
-    from .data.build import build_kernel, build_real
+    from .data.build import build_dataset, build_real
     from .data.store import SETS
+    from .data.tracks import TRACKS
 
-    log, output = _log_path(arguments, arguments.track), arguments.output or SETS / f"{arguments.track}.parquet"
+    log, output = _log_path(arguments), arguments.output or SETS / f"{arguments.track}.parquet"
     settings: dict[str, Any] = {
         "n_jobs": arguments.jobs,
         "dask": arguments.dask,
@@ -912,34 +916,44 @@ def _dataset_build(arguments: argparse.Namespace) -> None:
         built = build_real(log, output, arguments.corpus, **settings)
     else:
         names = arguments.families.split(",") if arguments.families else None
-        built = build_kernel(log, output, names=names, limit=arguments.limit, **settings)
+        built = build_dataset(TRACKS[arguments.track], log, output, names=names, limit=arguments.limit, **settings)
     print(f"{output}: {len(built.frame):,} records, {output.stat().st_size / 1e6:.1f} MB")
     if built.left:
         print(f"irgauge: left to do: {'; '.join(built.left)}. The same command goes on.", file=sys.stderr)
 
 
 def _dataset_label(arguments: argparse.Namespace) -> None:
-    from .data.label.kernel import label_functions
     from .data.label.latency import latency_core
-    from .data.targets import find_target
+    from .data.targets import TARGETS
 
     core = None if arguments.no_latency else latency_core()
+    targets = {target.column: target for target in TARGETS}
     rows = []
     for name in arguments.files:
-        for function, values in label_functions(_read(name), latency_core=core).items():
+        for function, values in _labels(_read(name), core).items():
             for column, value in values.items():
-                target = find_target(column)
-                rows.append(
-                    {
-                        "path": _shown_path(name),
-                        "function": function,
-                        "device": target.device,
-                        "target": target.name,
-                        "value": value,
-                        "unit": target.unit,
-                    }
-                )
+                if target := targets.get(column):
+                    rows.append(
+                        {
+                            "path": _shown_path(name),
+                            "function": function,
+                            "device": target.device,
+                            "target": target.name,
+                            "value": value,
+                            "unit": target.unit,
+                        }
+                    )
     _print_rows(rows, arguments.format)
+
+
+def _labels(program: Program, latency_core: int | None) -> Mapping[str, Mapping[str, float]]:
+    """Function -> column -> value; a module with TOSA operations is a network, anything else holds kernels."""
+    from .data.label.kernel import label_functions
+    from .data.label.npu import label_network
+
+    if any(op.name.startswith("tosa.") for op in program.walk()):
+        return {"main": label_network(program.text).values}
+    return label_functions(program, latency_core=latency_core)
 
 
 def _dataset_verify(arguments: argparse.Namespace) -> None:
@@ -947,14 +961,15 @@ def _dataset_verify(arguments: argparse.Namespace) -> None:
 
     from .data.card import write_agreement
     from .data.store import SETS, read_dataset
+    from .data.tracks import TRACKS
     from .data.verify import verify
 
-    frame = read_dataset(arguments.dataset, track=arguments.track)
     found = verify(
-        frame,
+        read_dataset(arguments.dataset, track=arguments.track),
         sample=arguments.sample,
         seed=arguments.seed,
         n_jobs=arguments.jobs,
+        track=TRACKS[arguments.track],
         latency=not arguments.no_latency,
     )
     card = (arguments.dataset or SETS / f"{arguments.track}.parquet").with_suffix(".md")
@@ -971,9 +986,9 @@ def _dataset_verify(arguments: argparse.Namespace) -> None:
 def _dataset_status(arguments: argparse.Namespace) -> None:
     from .data.store import open_log
 
-    path = _log_path(arguments, "kernel")
+    path = _log_path(arguments)
     if not path.is_file():
-        raise IrgaugeError(f"{path}: no labelling log there. `irgauge dataset build kernel` starts one.")
+        raise IrgaugeError(f"{path}: no labelling log there. `irgauge dataset build {arguments.track}` starts one.")
     with open_log(path) as log:
         counts, failures, rates = log.counts(), log.failures(), log.rates()
     failed = [{"stage": stage, "reason": reason, "programs": n} for stage, reason, n in failures]

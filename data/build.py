@@ -12,39 +12,29 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import IrgaugeError, LabelError, UsageError
-from ..featurize.canonical import canonical_id
 from .card import write_card
 from .dedup import few_alike
-from .families import FAMILIES, Family, Source
-from .label.kernel import (
-    ExactLabels,
-    Signature,
-    label_batch,
-    label_latencies,
-    only_signature,
-    runnable_assemblies,
-)
+from .families import Source
+from .label.kernel import Signature, label_latencies, only_signature, runnable_assemblies
+from .label.labels import Labels
 from .label.latency import Latency, latency_core
-from .label.tools import tool_versions
 from .real import real_functions
-from .schedules import variants_for
 from .stopping import Stop, stopping
 from .store import Log, Variant, open_log, take_over, text_hash, write_dataset
+from .tracks import KERNEL, TRACKS, Generated, Track
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _Item = TypeVar("_Item")
 _T = TypeVar("_T")
-
-VARIANTS_PER_SOURCE = 10
-"""The identity and the schedules applied to each source."""
 
 BATCH = 24
 """Programs that are compiled, linked, counted and timed together; a kill loses one such batch a process."""
@@ -71,7 +61,8 @@ class Built:
     """What still waits, a phrase each; empty when the dataset is complete."""
 
 
-def build_kernel(
+def build_dataset(
+    track: Track,
     log_path: Path,
     output: Path,
     *,
@@ -84,7 +75,7 @@ def build_kernel(
     minutes: float | None = None,
     batch: int = BATCH,
 ) -> Built:
-    """Bring the kernel dataset as far as it goes and write it with its card.
+    """Bring a track's dataset as far as it goes and write it with its card.
 
     Where there is no log yet and `output` is there, its records by today's tools are taken over first. SIGTERM, SIGINT
     and the time limit end the run after what is in flight, with the dataset written.
@@ -94,7 +85,7 @@ def build_kernel(
     names : families; all by default
     limit : at most so many sources of each family
     dask : address of a Dask scheduler whose workers do the exact labels
-    latency : False leaves latencies that are missing for later
+    latency : False leaves latencies that are missing for later; no matter where the track has none
     processor : what to do where latencies of another processor are there: "same" leaves the missing ones waiting, "any"
         measures them here, "redo" measures all again here
     minutes : end after so many minutes
@@ -105,31 +96,32 @@ def build_kernel(
     UsageError
         No such family.
     """
-    unknown = set(names or ()) - set(FAMILIES)
+    unknown = set(names or ()) - set(track.families)
     if unknown:
-        raise UsageError(f"unknown family {sorted(unknown)[0]!r}. Known: {', '.join(FAMILIES)}")
+        raise UsageError(f"unknown family {sorted(unknown)[0]!r}. Known: {', '.join(track.families)}")
     fresh = not log_path.exists()
-    with open_log(log_path) as log, stopping(minutes) as stop, _workers(n_jobs, dask):
+    with open_log(log_path, track.name) as log, stopping(minutes) as stop, _workers(n_jobs, dask):
         if fresh and output.is_file():
-            _say(f"{output}: {take_over(log, output, tool_versions()):,} records taken over")
-        timed = latency and _may_time(log, processor)
-        sources = _sources(log, [FAMILIES[name] for name in names or FAMILIES], limit)
+            _say(f"{output}: {take_over(log, output, track.versions()):,} records taken over")
+        latency = latency and track.timed
+        timed = latency and _may_time(log, track, processor)
+        sources = _sources(log, track, names or list(track.families), limit)
         waiting = _unfinished(log, sources)
         rounds = [waiting[at : at + ROUND_SOURCES] for at in range(0, len(waiting), ROUND_SOURCES)]
         for number, part in enumerate([[], *rounds]):  # the first one finishes what a stopped run has left
             if stop.reached:
                 break
-            generate(log, part, n_jobs=n_jobs, stop=stop)
-            label_waiting(log, n_jobs=n_jobs, stop=stop, batch=batch)
+            generate(log, track, part, n_jobs=n_jobs, stop=stop)
+            label_waiting(log, track, n_jobs=n_jobs, stop=stop, batch=batch)
             if timed:
-                time_waiting(log, stop=stop, batch=batch)
+                time_waiting(log, track, stop=stop, batch=batch)
             if rounds:
                 _say(f"round {number} of {len(rounds)}: {log.counts()['exact']:,} programs labelled")
         if latency:
             drop_wrong_results(log)
         frame = write_dataset(log, output)
-        write_card(frame, log.failures(), output.with_suffix(".md"))
-        return Built(frame, _left(log, len(_unfinished(log, sources)), latency))
+        write_card(frame, log.failures(), output.with_suffix(".md"), track)
+        return Built(frame, _left(log, track, len(_unfinished(log, sources)), latency))
 
 
 def build_real(
@@ -144,7 +136,7 @@ def build_real(
     minutes: float | None = None,
     batch: int = BATCH,
 ) -> Built:
-    """Label the corpus's functions and write the real test set, without its texts; arguments as in `build_kernel`.
+    """Label the corpus's functions and write the real test set, without its texts; arguments as in `build_dataset`.
 
     Raises
     ------
@@ -156,24 +148,25 @@ def build_real(
         for f in functions.values():
             source = Source(f"{f.path}#{f.chunk}", f.repository, "corpus", f.mlir)
             log.add_variants(source, [Variant(f.id, source, "as found")], [])
-        waiting = [(id, functions[id]) for id, _ in log.waiting_for_exact(tool_versions()) if id in functions]
-        _label(log, [(id, f.mlir, f.signature) for id, f in waiting], n_jobs, stop, batch)
-        if latency and _may_time(log, processor):
-            time_waiting(log, stop=stop, batch=batch)
-        return Built(write_dataset(log, output, with_text=False), _left(log, 0, latency))
+        waiting = [(id, functions[id]) for id, _ in log.waiting_for_exact(KERNEL.versions()) if id in functions]
+        _label(log, KERNEL, [(id, f.mlir, f.signature) for id, f in waiting], n_jobs, stop, batch)
+        if latency and _may_time(log, KERNEL, processor):
+            time_waiting(log, KERNEL, stop=stop, batch=batch)
+        return Built(write_dataset(log, output, with_text=False), _left(log, KERNEL, 0, latency))
 
 
-def _left(log: Log, sources: int, latency: bool) -> tuple[str, ...]:
-    versions = tool_versions()
+def _left(log: Log, track: Track, sources: int, latency: bool) -> tuple[str, ...]:
+    versions = track.versions()
     exact = len(log.waiting_for_exact(versions))
     timed = len(log.waiting_for_latency(versions)) if latency else 0
     counts = ((sources, "sources to generate"), (exact, "programs without exact labels"), (timed, "without a latency"))
     return tuple(f"{n:,} {what}" for n, what in counts if n)
 
 
-def _sources(log: Log, families: Sequence[Family], limit: int | None) -> list[Source]:
+def _sources(log: Log, track: Track, names: Sequence[str], limit: int | None) -> list[Source]:
     """The families' sources without near-duplicates, which the log gets as failures."""
-    sources, dropped = few_alike(source for family in families for source in islice(family.sources(), limit))
+    written = (source for name in names for source in islice(track.families[name].sources(), limit))
+    sources, dropped = few_alike(written, track.most_alike)
     for source, like in dropped:
         log.add_failure(source.program_id, "source", "near-duplicate", f"of {like}")
     return sources
@@ -186,55 +179,44 @@ def _unfinished(log: Log, sources: Sequence[Source]) -> list[Source]:
     return sorted(waiting, key=lambda source: zlib.crc32(source.program_id.encode()))
 
 
-def generate(log: Log, sources: Sequence[Source], *, n_jobs: int, stop: Stop) -> None:
-    """Write every schedule of these sources to the log."""
-    for source, (variants, failures) in in_parallel(variants_of, sources, n_jobs, "schedules", stop):
-        log.add_variants(source, variants, failures)
+def generate(log: Log, track: Track, sources: Sequence[Source], *, n_jobs: int, stop: Stop) -> None:
+    """Write every variant of these sources to the log."""
+    for source, made in in_parallel(partial(_varied, track.name), sources, n_jobs, "variants", stop):
+        log.add_variants(source, made.variants, made.failures)
 
 
-def variants_of(source: Source) -> tuple[Source, tuple[list[Variant], list[tuple[str, str, str]]]]:
-    """All distinct variants of one source, and (schedule, reason, detail) of the schedules that did not apply."""
-    failures: list[tuple[str, LabelError]] = []
-    variants: dict[str, Variant] = {}
-    seed = zlib.crc32(source.program_id.encode())
-    for made in variants_for(source.mlir, seed, count=VARIANTS_PER_SOURCE, failures=failures):
-        id = canonical_id(made.mlir)
-        variants.setdefault(id, Variant(id, replace(source, mlir=made.mlir), made.schedule.name))
-    reasons = [(schedule, error.reason, error.detail) for schedule, error in failures]
-    return source, (list(variants.values()), reasons)
+def _varied(track: str, source: Source) -> tuple[Source, Generated]:
+    return source, TRACKS[track].vary(source)
 
 
-def label_waiting(log: Log, *, n_jobs: int, stop: Stop, batch: int) -> None:
+def label_waiting(log: Log, track: Track, *, n_jobs: int, stop: Stop, batch: int) -> None:
     """Add exact labels to every program that has none by the tools as they are now; in parallel."""
-    _label(log, [(id, mlir, None) for id, mlir in log.waiting_for_exact(tool_versions())], n_jobs, stop, batch)
+    waiting = [(id, mlir, None) for id, mlir in log.waiting_for_exact(track.versions())]
+    _label(log, track, waiting, n_jobs, stop, batch)
 
 
 _Waiting = tuple[str, str, Signature | None]
 """Id, module, and the function to label (None: its only one)."""
 
 
-def _label(log: Log, waiting: Sequence[_Waiting], n_jobs: int, stop: Stop, batch: int) -> None:
-    versions = tool_versions()
+def _label(log: Log, track: Track, waiting: Sequence[_Waiting], n_jobs: int, stop: Stop, batch: int) -> None:
+    versions = track.versions()
     batches = [waiting[at : at + batch] for at in range(0, len(waiting), batch)]
-    for results in in_parallel(exact_or_failures, batches, n_jobs, f"exact labels, {batch} each", stop):
-        log.add_exact({id: found for id, found in results if isinstance(found, ExactLabels)}, versions)
+    work = partial(exact_or_failures, track.name)
+    for results in in_parallel(work, batches, n_jobs, f"exact labels, {batch} each", stop):
+        log.add_exact({id: found for id, found in results if isinstance(found, Labels)}, versions)
         for id, found in results:
             if isinstance(found, Failure):
                 log.add_failure(id, "exact", found.reason, found.detail)
 
 
-def exact_or_failures(batch: Sequence[_Waiting]) -> list[tuple[str, ExactLabels | Failure]]:
+def exact_or_failures(track: str, batch: Sequence[_Waiting]) -> list[tuple[str, Labels | Failure]]:
     """One bad program never ends a run: what is wrong with it becomes a `Failure`."""
-    results: dict[str, ExactLabels | Failure] = {}
-    ready: list[tuple[str, tuple[str, Signature]]] = []
-    for id, mlir, signature in batch:
-        try:
-            ready.append((id, (mlir, signature or only_signature(mlir))))
-        except IrgaugeError as error:
-            results[id] = _failure(error)
-    for (id, _), found in zip(ready, label_batch([item for _, item in ready]), strict=True):
-        results[id] = _failure(found) if isinstance(found, LabelError) else found
-    return list(results.items())
+    labelled = TRACKS[track].label([(mlir, signature) for _, mlir, signature in batch])
+    return [
+        (id, found if isinstance(found, Labels) else _failure(found))
+        for (id, _, _), found in zip(batch, labelled, strict=True)
+    ]
 
 
 def _failure(error: IrgaugeError) -> Failure:
@@ -243,11 +225,11 @@ def _failure(error: IrgaugeError) -> Failure:
     return Failure(type(error).__name__, str(error))
 
 
-def time_waiting(log: Log, *, stop: Stop, batch: int) -> None:
+def time_waiting(log: Log, track: Track, *, stop: Stop, batch: int) -> None:
     """Add a latency to every program that ran; one after the other, on one pinned core that nothing else should use."""
     from tqdm import tqdm
 
-    versions, core, machine = tool_versions(), latency_core(), machine_name()
+    versions, core, machine = track.versions(), latency_core(), machine_name()
     waiting = log.waiting_for_latency(versions)
     bar = tqdm(total=len(waiting), desc="latencies", unit="program", disable=None, leave=False, smoothing=0.02)
     with bar:
@@ -281,10 +263,10 @@ def _latencies_or_failures(
     return list(results.items())
 
 
-def _may_time(log: Log, processor: str) -> bool:
+def _may_time(log: Log, track: Track, processor: str) -> bool:
     """Whether latencies may be measured here: those of two processors do not belong into one dataset unasked."""
     here = processor_of(machine_name())
-    others = {m: n for m, n in log.machines(tool_versions()).items() if processor_of(m) != here}
+    others = {m: n for m, n in log.machines(track.versions()).items() if processor_of(m) != here}
     if not others or processor == "any":
         return True
     if processor == "redo":

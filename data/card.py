@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from .dedup import MOST_ALIKE
 from .histograms import BINS, histograms_svg
 from .label.executable import MAX_OPERAND_BYTES
 from .label.kernel import MAX_INSTRUCTIONS
 from .label.latency import MAX_ATTEMPTS, MIN_REPEAT_NS, REPEATS, SPREAD_LIMIT
+from .label.npu import DEVICES
 from .targets import targets_of
+from .tracks import Track
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,11 +26,56 @@ if TYPE_CHECKING:
 _AGREEMENT = "## Agreement of two labelling runs"
 
 
-def write_card(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]], path: Path) -> None:
+@dataclass(frozen=True)
+class _Words:
+    """What a card says that the records do not."""
+
+    made: str
+    """How the programs and the labels are made."""
+    limits: tuple[str, ...]
+
+
+_WORDS = {
+    "kernel": _Words(
+        "`make dataset` generates each family's programs, applies several schedules with `mlir-opt`, drops duplicates "
+        "on canonical text, and labels what is left (`data/build.py`). All texts are our own; the targets are defined "
+        "in `data/targets.py`.",
+        (
+            "One machine, one thread, one compiler version; operands are warm and hold small non-zero numbers.",
+            f"Calls over {MAX_INSTRUCTIONS / 1e6:.0f} million instructions or operands over "
+            f"{MAX_OPERAND_BYTES >> 20} MiB: static targets only.",
+            "Caches are simulated with two levels (32 KiB, 1 MiB) and no prefetching; latencies are of the real "
+            "machine.",
+            "Floating-point semantics are strict: LLVM may not reorder reductions, so few of them are vectorized.",
+            "A memref argument may alias another as far as LLVM knows; vectorized loops carry run-time checks.",
+            "Random nests are our idea of what occurs; the split `real` says how far that carries.",
+        ),
+    ),
+    "npu": _Words(
+        "`make dataset-npu` generates each family's networks, drops duplicates on canonical text, and labels what is "
+        "left: `tosa-opt` serializes the module and Vela compiles it for each device (`data/label/npu.py`). All texts "
+        "are our own; the targets are defined in `data/targets.py`. Weights are elided in the texts; the labeller puts "
+        "random numbers there, the same ones each time (`data/label/elided.py`).",
+        (
+            "Labels are Vela's estimates, not measurements on a device: cycles come from its performance model.",
+            "One memory system a device: "
+            + "; ".join(f"{d.name} with {d.system_config}, {d.memory_mode}" for d in DEVICES)
+            + ".",
+            "Vela compresses weights, so trained ones may take fewer bytes than the random ones here.",
+            "From TOSA Vela places everything on the NPU or refuses the network: `cpu_operators` is 0 in every record, "
+            "and what one device refuses has no labels of that device.",
+            "Vela counts elementwise operations and pooling among the operations of the MAC array; so does "
+            "`mac_utilization`.",
+        ),
+    ),
+}
+
+
+def write_card(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]], path: Path, track: Track) -> None:
     """Write `card_text` and its picture (.svg) beside the dataset; to a temporary name first, then renamed."""
     picture = path.with_suffix(".svg")
-    _write(picture, histograms_svg(frame, targets_of("kernel")))
-    _write(path, card_text(frame, failures, picture.name))
+    _write(picture, histograms_svg(frame, targets_of(track.name)))
+    _write(path, card_text(frame, failures, picture.name, track))
 
 
 def write_agreement(verified: Verified, path: Path) -> None:
@@ -41,8 +89,8 @@ def _write(path: Path, text: str) -> None:
     partial.replace(path)
 
 
-def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]], picture: str) -> str:
-    """The card of the kernel dataset in Markdown.
+def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]], picture: str, track: Track) -> str:
+    """The card of a track's dataset in Markdown.
 
     Parameters
     ----------
@@ -52,56 +100,44 @@ def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]], pic
     """
     versions = sorted(c for c in frame.columns if c.startswith("version_"))
     programs = frame["program_id"].nunique()
+    words = _WORDS[track.name]
     lines = [
-        "# The kernel dataset",
+        f"# The {track.name} dataset",
         "",
         f"{len(frame):,} records of {programs:,} programs in {frame['family'].nunique()} families; "
         f"{len(frame) / programs:.1f} variants a program. Written and labelled by this project; Apache-2.0.",
         "",
         "## How it was made",
         "",
-        "`make dataset` generates each family's programs, applies several schedules with `mlir-opt`, drops",
-        "duplicates on canonical text, and labels what is left (`data/build.py`). All texts are our own; the targets",
-        "are defined in `data/targets.py`.",
+        *wrap(words.made, 120, break_long_words=False),
         "",
         *_table(
             ["tool", "version"], [[c.removeprefix("version_"), ", ".join(sorted(set(frame[c])))] for c in versions]
         ),
         "",
-        "Latencies: " + "; ".join(sorted(set(frame["machine"]) - {""})) + f". {REPEATS} repeats of at least "
-        f"{MIN_REPEAT_NS / 1e6:g} ms; measured again, at most {MAX_ATTEMPTS} times, while the quartiles lie more than "
-        f"{SPREAD_LIMIT:.0%} of the median apart, and the calmest attempt kept.",
-        "",
         "## Origins and families",
         "",
         *_families(frame),
         "",
-        "## Schedules",
-        "",
-        "A schedule's parts are joined by `+`; the number of records that have each:",
-        "",
-        *_schedules(frame),
-        "",
         "## Labels",
         "",
-        *_labels(frame),
+        *_labels(frame, track),
         "",
         f"![Histograms of the labels]({picture})",
         "",
         f"{BINS} bins between the least and the largest value above 0; the bar on the left counts the zeros.",
         "",
-        "## Noise of the latencies",
-        "",
-        *_noise(frame),
-        "",
+        *(_measured(frame) if track.timed else []),
+        *(_scheduled(frame) if len(frame) > programs else []),
         _AGREEMENT,
         "",
-        "Not checked since: `irgauge dataset verify --sample 300` labels a sample again and writes the result here.",
+        f"Not checked since: `irgauge dataset verify {track.name} --sample 300` labels a sample again and writes the "
+        "result here.",
         "",
         "## Near-duplicates",
         "",
         "Two programs of a family are near-duplicates if their canonical texts differ in sizes and constants only "
-        f"(`data/dedup.py`). At most {MOST_ALIKE} such programs are kept, before any schedule: "
+        f"(`data/dedup.py`). At most {track.most_alike} such programs are kept, before any schedule: "
         f"{sum(n for stage, _, n in failures if stage == 'source'):,} were found beyond that and left out. Exact "
         "duplicates (the same canonical text) are in the dataset once.",
         "",
@@ -111,13 +147,7 @@ def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]], pic
         "",
         "## Known limits",
         "",
-        "- One machine, one thread, one compiler version; operands are warm and hold small non-zero numbers.",
-        f"- Calls over {MAX_INSTRUCTIONS / 1e6:.0f} million instructions or operands over "
-        f"{MAX_OPERAND_BYTES >> 20} MiB: static targets only.",
-        "- Caches are simulated with two levels (32 KiB, 1 MiB) and no prefetching; latencies are of the real machine.",
-        "- Floating-point semantics are strict: LLVM may not reorder reductions, so few of them are vectorized.",
-        "- A memref argument may alias another as far as LLVM knows; vectorized loops carry run-time checks.",
-        "- Random nests are our idea of what occurs; the split `real` says how far that carries.",
+        *(f"- {limit}" for limit in words.limits),
         "",
     ]
     return "\n".join(lines)
@@ -143,6 +173,30 @@ def with_agreement(card: str, verified: Verified) -> str:
     return f"{before}{_AGREEMENT}\n\n" + "\n".join(lines) + f"\n{after}"
 
 
+def _scheduled(frame: pd.DataFrame) -> list[str]:
+    return [
+        "## Schedules",
+        "",
+        "A schedule's parts are joined by `+`; the number of records that have each:",
+        "",
+        *_schedules(frame),
+        "",
+    ]
+
+
+def _measured(frame: pd.DataFrame) -> list[str]:
+    return [
+        "## Latencies",
+        "",
+        "; ".join(sorted(set(frame["machine"]) - {""})) + f". {REPEATS} repeats of at least "
+        f"{MIN_REPEAT_NS / 1e6:g} ms; measured again, at most {MAX_ATTEMPTS} times, while the quartiles lie more than "
+        f"{SPREAD_LIMIT:.0%} of the median apart, and the calmest attempt kept.",
+        "",
+        *_noise(frame),
+        "",
+    ]
+
+
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
 
@@ -163,10 +217,10 @@ def _schedules(frame: pd.DataFrame) -> list[str]:
     return _table(["part", "records"], [[part, f"{n:,}"] for part, n in parts.value_counts().items()])
 
 
-def _labels(frame: pd.DataFrame) -> list[str]:
+def _labels(frame: pd.DataFrame, track: Track) -> list[str]:
     rows = []
-    for target in targets_of("kernel"):
-        if target.column not in frame:
+    for target in targets_of(track.name):
+        if target.column not in frame or frame[target.column].isna().all():
             continue
         values = frame[target.column].dropna()
         low, median, high = (f"{values.quantile(q):,.4g}" for q in (0, 0.5, 1))

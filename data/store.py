@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import IrgaugeError
 from .families.base import Source
-from .label.kernel import ExactLabels
+from .label.labels import Labels
 from .label.latency import Latency
-from .targets import NEOVERSE, X86, targets_of
+from .targets import X86, columns_beside, targets_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,11 +66,15 @@ class Variant:
 
 
 class Log:
-    """The SQLite file behind one dataset. One process writes; any number read."""
+    """The SQLite file behind one dataset of a track. One process writes; any number read."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, track: str = "kernel") -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
+        self._targets = targets_of(track)
+        self._exact = [*(t.column for t in self._targets if t.exact), *columns_beside(track)]
+        self._columns = [*(t.column for t in self._targets), *columns_beside(track)]
+        self._timed = any(not target.exact for target in self._targets)
         try:
             self._db = sqlite3.connect(path, timeout=60)
             self._db.execute("PRAGMA journal_mode=WAL")
@@ -143,22 +147,24 @@ class Log:
             )
         )
 
-    def add_exact(self, labels: Mapping[str, ExactLabels], versions: Mapping[str, str]) -> None:
+    def add_exact(self, labels: Mapping[str, Labels], versions: Mapping[str, str]) -> None:
         """Store the exact labels of some programs; what is missing of one device counts as a failure of that device."""
         now, by = time.time(), json.dumps(versions)
+        devices = {target.device for target in self._targets}
         with self._db:
             for id, found in labels.items():
                 reason, detail = found.skipped or (None, None)
+                assembly = None if found.assembly is None else zlib.compress(found.assembly.encode())
                 self._db.execute(
                     "INSERT OR REPLACE INTO exact (id, labels, assembly, skipped_reason, skipped_detail, versions, at)"
                     " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (id, json.dumps(found.values), zlib.compress(found.assembly.encode()), reason, detail, by, now),
+                    (id, json.dumps(dict(found.values)), assembly, reason, detail, by, now),
                 )
-                self._db.execute("DELETE FROM failure WHERE id = ? AND stage = ?", (id, NEOVERSE))
-                if found.incomplete:
-                    self._db.execute(
-                        "INSERT OR REPLACE INTO failure VALUES (?, ?, ?, ?)", (id, NEOVERSE, *found.incomplete)
-                    )
+                self._db.executemany("DELETE FROM failure WHERE id = ? AND stage = ?", [(id, d) for d in devices])
+                self._db.executemany(
+                    "INSERT OR REPLACE INTO failure VALUES (?, ?, ?, ?)",
+                    [(id, device, *why) for device, why in found.failed.items()],
+                )
 
     def waiting_for_latency(self, versions: Mapping[str, str]) -> list[tuple[str, str, str | None]]:
         """(id, mlir, assembly) of programs that ran and have no latency by these tools and no failure there.
@@ -258,14 +264,14 @@ class Log:
                     "INSERT OR IGNORE INTO program VALUES (?, ?, ?, ?, ?, ?)",
                     tuple(row[key] for key in ("id", "program_id", "family", "origin", "schedule", "mlir")),
                 )
-                values = {t.column: row[t.column] for t in targets_of("kernel") if t.exact and t.column in row}
+                values = {column: row[column] for column in self._exact if column in row}
                 values = {column: value for column, value in values.items() if value == value}
                 self._db.execute(
                     "INSERT OR IGNORE INTO exact (id, labels, skipped_reason, skipped_detail, versions)"
                     " VALUES (?, ?, ?, ?, ?)",
-                    (row["id"], json.dumps(values), row["skipped"] or None, "", by),
+                    (row["id"], json.dumps(values), row.get("skipped") or None, "", by),
                 )
-                if len(row["latency_repeats_ns"]) > 0:
+                if self._timed and len(row["latency_repeats_ns"]) > 0:
                     latency = Latency(
                         repeats_ns=tuple(float(ns) for ns in row["latency_repeats_ns"]),
                         calls_per_repeat=int(row["latency_calls_per_repeat"]),
@@ -282,7 +288,6 @@ class Log:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One dict per labelled program, in the columns of the Parquet file; by origin, family, program, schedule."""
-        columns = [target.column for target in targets_of("kernel")]
         query = (
             "SELECT p.id, p.program_id, p.family, p.origin, p.schedule, p.mlir, e.labels, e.skipped_reason, e.versions,"
             " l.measured, l.machine FROM program p JOIN exact e ON e.id = p.id LEFT JOIN latency l ON l.id = p.id"
@@ -300,22 +305,28 @@ class Log:
                 "mlir": mlir,
             }
             values = json.loads(labels)
-            record |= {column: values.get(column, float("nan")) for column in columns}
-            record["skipped"] = skipped or ""
-            latency = Latency(**json.loads(measured)) if measured else None
-            if latency:
-                record[f"{X86}/latency_ns"] = latency.median_ns
-            record["latency_repeats_ns"] = list(latency.repeats_ns) if latency else []
-            record["latency_spread"] = latency.spread if latency else float("nan")
-            record["latency_calls_per_repeat"] = latency.calls_per_repeat if latency else 0
-            record["latency_attempts"] = latency.attempts if latency else 0
-            record["reference_before_ns"] = latency.reference_before_ns if latency else float("nan")
-            record["reference_after_ns"] = latency.reference_after_ns if latency else float("nan")
-            record["result_sum"] = latency.result_sum if latency else float("nan")
-            record["result_scale"] = latency.result_scale if latency else float("nan")
-            record["machine"] = machine or ""
+            record |= {column: values.get(column, float("nan")) for column in self._columns}
+            if self._timed:
+                record["skipped"] = skipped or ""
+                record |= _latency_columns(Latency(**json.loads(measured)) if measured else None)
+                record["machine"] = machine or ""
             record |= {f"version_{tool}": version for tool, version in json.loads(versions).items()}
             yield record
+
+
+def _latency_columns(latency: Latency | None) -> dict[str, Any]:
+    """The columns of what was measured; the same ones where nothing was."""
+    return {
+        f"{X86}/latency_ns": latency.median_ns if latency else float("nan"),
+        "latency_repeats_ns": list(latency.repeats_ns) if latency else [],
+        "latency_spread": latency.spread if latency else float("nan"),
+        "latency_calls_per_repeat": latency.calls_per_repeat if latency else 0,
+        "latency_attempts": latency.attempts if latency else 0,
+        "reference_before_ns": latency.reference_before_ns if latency else float("nan"),
+        "reference_after_ns": latency.reference_after_ns if latency else float("nan"),
+        "result_sum": latency.result_sum if latency else float("nan"),
+        "result_scale": latency.result_scale if latency else float("nan"),
+    }
 
 
 def text_hash(mlir: str) -> str:
@@ -387,6 +398,6 @@ def read_dataset(path: Path | str | None = None, *, track: str = "kernel") -> pd
     return frame
 
 
-def open_log(path: Path) -> closing[Log]:
+def open_log(path: Path, track: str = "kernel") -> closing[Log]:
     """Open a log as a context that closes it."""
-    return closing(Log(path))
+    return closing(Log(path, track))

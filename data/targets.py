@@ -17,6 +17,8 @@ TRACK_DIALECTS: dict[str, tuple[str, ...]] = {"npu": ("tosa",)}
 
 X86 = "x86-64-v3"
 NEOVERSE = "neoverse-v2"
+ETHOS_U85 = "ethos-u85-256"
+ETHOS_U55 = "ethos-u55-128"
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Target:
     """One measured quantity on one device."""
 
     track: str
-    """The level of MLIR it belongs to: "kernel", ..."""
+    """The level of MLIR it belongs to: "kernel" or "npu"."""
     device: str
     """E.g. "x86-64-v3"."""
     name: str
@@ -63,6 +65,52 @@ def _x86(name: str, unit: str, kind: str, how: str, tool: str, *, lower: bool = 
 
 def _neoverse(name: str, unit: str, kind: str, how: str, tool: str, *, lower: bool = True) -> Target:
     return Target("kernel", NEOVERSE, name, unit, kind, lower, True, how, tool)
+
+
+def _ethos(device: str, macs_per_cycle: int, off_chip: str) -> tuple[Target, ...]:
+    """What Vela's summary (`*_summary_*.csv`) gives for one NPU; its columns stand in quotes."""
+    memory = off_chip.replace("off_chip_", "")
+
+    def target(name: str, unit: str, kind: str, how: str, *, lower: bool = True) -> Target:
+        return Target("npu", device, name, unit, kind, lower, True, how, "vela")
+
+    return (
+        target(
+            "cycles",
+            "cycles",
+            "count",
+            "NPU clock cycles of one inference, Vela's estimate with memory accesses that take longer than the work "
+            "('cycles_total')",
+        ),
+        target(
+            "mac_utilization",
+            "",
+            "share",
+            "operations of the MAC array, as Vela counts them (elementwise operations and pooling too), over those "
+            f"{macs_per_cycle} MACs a cycle could do ('nn_macs' / ('cycles_total' * {macs_per_cycle})); missing where "
+            "an operation falls back to the CPU",
+            lower=False,
+        ),
+        target("sram_bytes", "bytes", "bytes", "most SRAM in use at once ('sram_memory_used')"),
+        target(
+            f"{memory}_bytes",
+            "bytes",
+            "bytes",
+            f"most {memory} in use at once, weights included ('{off_chip}_memory_used')",
+        ),
+        target(
+            f"{memory}_traffic_bytes",
+            "bytes",
+            "bytes",
+            f"bytes read from {memory} and written to it in one inference ('{off_chip}_total_bytes')",
+        ),
+        target(
+            "weights_encoded_bytes",
+            "bytes",
+            "bytes",
+            "weights, biases and scales as Vela compresses them ('total_npu_encoded_weights')",
+        ),
+    )
 
 
 TARGETS: tuple[Target, ...] = (
@@ -179,16 +227,24 @@ TARGETS: tuple[Target, ...] = (
         "llvm-mca",
         lower=False,
     ),
+    *_ethos(ETHOS_U85, 256, "dram"),
+    *_ethos(ETHOS_U55, 128, "off_chip_flash"),
 )
 
 
-TRACKS: tuple[str, ...] = tuple(dict.fromkeys(t.track for t in TARGETS))
+TRACK_NAMES: tuple[str, ...] = tuple(dict.fromkeys(t.track for t in TARGETS))
 """Tracks that have targets."""
 
 
 def targets_of(track: str) -> tuple[Target, ...]:
     """All targets of a track, in the order of the registry."""
     return tuple(t for t in TARGETS if t.track == track)
+
+
+def columns_beside(track: str) -> tuple[str, ...]:
+    """Columns that a record has beside its targets: on an NPU, how many operations fall back to the processor."""
+    npus = dict.fromkeys(t.device for t in targets_of(track) if t.track == "npu")
+    return tuple(f"{device}/cpu_operators" for device in npus)
 
 
 def find_target(name: str, among: Iterable[Target] = TARGETS) -> Target:

@@ -14,12 +14,15 @@ from . import (
     registers,
     sorting,
     sparse,
+    tosa_graphs,
+    tosa_layers,
+    tosa_networks,
     transformer,
     vector,
 )
 from .base import Family, Source
 
-__all__ = ["FAMILIES", "Family", "Source"]
+__all__ = ["FAMILIES", "NETWORK_FAMILIES", "Family", "Source"]
 
 FAMILIES: dict[str, Family] = {
     family.name: family
@@ -39,4 +42,9 @@ FAMILIES: dict[str, Family] = {
         *vector.FAMILIES,
     )
 }
-"""Every family, PolyBench's kernels first; building the dictionary generates nothing."""
+"""Every family of kernels, PolyBench's first; building the dictionary generates nothing."""
+
+NETWORK_FAMILIES: dict[str, Family] = {
+    family.name: family for family in (*tosa_networks.FAMILIES, *tosa_layers.FAMILIES, *tosa_graphs.FAMILIES)
+}
+"""Every family of TOSA networks."""

@@ -1,4 +1,4 @@
-"""What every family of programs delivers: sources, each one MLIR module around one kernel function."""
+"""What every family of programs delivers: sources, each one MLIR module around one function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class Source:
     origin: str
     """Which generator wrote it, e.g. "polybench"."""
     mlir: str
-    """One module with exactly one public `func.func @kernel`: static memrefs or scalars in, nothing out."""
+    """One module with exactly one public function: `@kernel` from static memrefs or scalars to nothing, or the network
+    `@main` from tensors to tensors."""
 
 
 @dataclass(frozen=True)

@@ -183,11 +183,11 @@ def first_error(err: str) -> str:
 
 
 def ended_by(step: str, status: int, message: str) -> LabelError:
-    """What a wait status other than 0 means; a child is killed when its processor time is used up."""
+    """What a wait status other than 0 means; a child is killed when its time is used up."""
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
-        if name in ("SIGKILL", "SIGXCPU"):
-            return LabelError(f"{step}-timeout", "its processor time is used up")
+        if name in ("SIGKILL", "SIGXCPU", "SIGALRM"):
+            return LabelError(f"{step}-timeout", "its time is used up")
         return LabelError(f"{step}-crash", f"{name}: {message}")
     return LabelError(f"{step}-error", message)
 

@@ -18,15 +18,16 @@ import pandas as pd
 import pytest
 
 from irgauge.cli import main
-from irgauge.data.build import build_kernel, drop_wrong_results, machine_name
+from irgauge.data.build import build_dataset, drop_wrong_results, machine_name
 from irgauge.data.families import FAMILIES
 from irgauge.data.families.base import Source
 from irgauge.data.label import kernel as label_kernel
-from irgauge.data.label.kernel import ExactLabels
+from irgauge.data.label.labels import Labels
 from irgauge.data.label.latency import Latency
 from irgauge.data.label.tools import tool_versions
 from irgauge.data.store import Variant, open_log, read_dataset, take_over, write_dataset
 from irgauge.data.targets import targets_of
+from irgauge.data.tracks import KERNEL
 from irgauge.data.verify import verify
 from irgauge.errors import IrgaugeError, UsageError
 
@@ -37,7 +38,7 @@ NAMES = ["atax", "nest_stencil"]
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pd.DataFrame]:
     """A small dataset, labelled by the real tools from end to end."""
     folder = tmp_path_factory.mktemp("dataset")
-    build_kernel(folder / "log.sqlite", folder / "kernel.parquet", names=NAMES, limit=1, n_jobs=2)
+    build_dataset(KERNEL, folder / "log.sqlite", folder / "kernel.parquet", names=NAMES, limit=1, n_jobs=2)
     return folder, read_dataset(folder / "kernel.parquet")
 
 
@@ -80,7 +81,7 @@ def test_the_card_names_families_and_tools(built: tuple[Path, pd.DataFrame]) -> 
 
 def test_building_again_labels_nothing_twice(built: tuple[Path, pd.DataFrame]) -> None:
     folder, frame = built
-    again = build_kernel(folder / "log.sqlite", folder / "again.parquet", names=NAMES, limit=1, n_jobs=1).frame
+    again = build_dataset(KERNEL, folder / "log.sqlite", folder / "again.parquet", names=NAMES, limit=1, n_jobs=1).frame
     pd.testing.assert_frame_equal(read_dataset(folder / "again.parquet"), frame)  # latencies too: nothing was measured
     assert len(again) == len(frame)
 
@@ -153,8 +154,8 @@ def test_the_time_limit_ends_a_build(built: tuple[Path, pd.DataFrame], tmp_path:
     shutil.copy(folder / "kernel.parquet", tmp_path / "kernel.parquet")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(label_kernel, "to_assemblies", _no_work)
-        found = build_kernel(
-            tmp_path / "log.sqlite", tmp_path / "kernel.parquet", names=[*NAMES, "lu"], limit=1, minutes=0
+        found = build_dataset(
+            KERNEL, tmp_path / "log.sqlite", tmp_path / "kernel.parquet", names=[*NAMES, "lu"], limit=1, minutes=0
         )
     assert found.left == ("1 sources to generate",)
     assert len(found.frame) == len(frame)
@@ -166,7 +167,7 @@ def test_another_machine_labels_nothing_again(built: tuple[Path, pd.DataFrame], 
     shutil.copy(folder / "kernel.parquet", tmp_path / "kernel.parquet")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(label_kernel, "to_assemblies", _no_work)
-        found = build_kernel(tmp_path / "log.sqlite", tmp_path / "kernel.parquet", names=NAMES, limit=1)
+        found = build_dataset(KERNEL, tmp_path / "log.sqlite", tmp_path / "kernel.parquet", names=NAMES, limit=1)
     assert found.left == ()
     pd.testing.assert_frame_equal(read_dataset(tmp_path / "kernel.parquet"), frame)
 
@@ -182,7 +183,7 @@ def test_a_latency_that_a_dataset_lacks_is_measured_from_its_text(
         log.drop_latencies(set(frame["machine"]))
         write_dataset(log, output)
     log_path.unlink()
-    found = build_kernel(log_path, output, names=NAMES, limit=1).frame
+    found = build_dataset(KERNEL, log_path, output, names=NAMES, limit=1).frame
     assert found["x86-64-v3/latency_ns"].notna().all()
     results = found["result_sum"].to_numpy() / frame["result_sum"].to_numpy()
     assert results == pytest.approx(1, abs=1e-12)
@@ -200,11 +201,11 @@ def test_latencies_of_two_processors_are_not_mixed_unasked(
         db.execute("UPDATE latency SET machine = 'Another CPU, 2 cores, Linux 1'")
         db.execute("DELETE FROM latency WHERE id = (SELECT max(id) FROM latency)")
     db.close()
-    left = build_kernel(log_path, output, **settings).left
+    left = build_dataset(KERNEL, log_path, output, **settings).left
     assert left == ("1 without a latency",)
     assert "another processor (Another CPU; this is " in capsys.readouterr().err
-    assert build_kernel(log_path, output, processor="any", **settings).left == ()
-    machines = build_kernel(log_path, output, processor="redo", **settings).frame["machine"]
+    assert build_dataset(KERNEL, log_path, output, processor="any", **settings).left == ()
+    machines = build_dataset(KERNEL, log_path, output, processor="redo", **settings).frame["machine"]
     assert set(machines) == {machine_name()}
 
 
@@ -213,7 +214,8 @@ def test_a_dask_cluster_gives_the_same_labels(built: tuple[Path, pd.DataFrame], 
     distributed = pytest.importorskip("distributed")
     _, frame = built
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
-        found = build_kernel(
+        found = build_dataset(
+            KERNEL,
             tmp_path / "log.sqlite",
             tmp_path / "kernel.parquet",
             names=NAMES[:1],
@@ -230,7 +232,9 @@ def test_a_dask_cluster_gives_the_same_labels(built: tuple[Path, pd.DataFrame], 
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     with pytest.raises(IrgaugeError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
-        build_kernel(tmp_path / "log.sqlite", tmp_path / "k.parquet", names=NAMES[:1], dask="tcp://127.0.0.1:9")
+        build_dataset(
+            KERNEL, tmp_path / "log.sqlite", tmp_path / "k.parquet", names=NAMES[:1], dask="tcp://127.0.0.1:9"
+        )
 
 
 def test_labelling_a_sample_again_gives_the_same(
@@ -274,13 +278,13 @@ def _labelled(path: Path) -> int:
 
 def test_an_unknown_family_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"unknown family 'no_such'.*gemm"):
-        build_kernel(tmp_path / "log.sqlite", tmp_path / "kernel.parquet", names=["no_such"])
+        build_dataset(KERNEL, tmp_path / "log.sqlite", tmp_path / "kernel.parquet", names=["no_such"])
 
 
 def test_a_file_that_is_no_log_is_named(tmp_path: Path) -> None:
     (tmp_path / "log.sqlite").write_text("not a database, and long enough to be looked at as one" * 20)
     with pytest.raises(IrgaugeError, match=r"log\.sqlite: not a labelling log"):
-        build_kernel(tmp_path / "log.sqlite", tmp_path / "kernel.parquet", names=["gemm"], limit=1)
+        build_dataset(KERNEL, tmp_path / "log.sqlite", tmp_path / "kernel.parquet", names=["gemm"], limit=1)
 
 
 def test_the_same_sources_come_in_the_same_order() -> None:
@@ -300,7 +304,7 @@ def test_a_variant_that_computes_something_else_is_left_out(tmp_path: Path) -> N
         variants = [("a", "identity", 50.0), ("b", "tile", 50.0 + 1e-8), ("c", "fuse", 50.001)]
         log.add_variants(source, [Variant(id, source, schedule) for id, schedule, _ in variants], [])
         for id, _, result_sum in variants:
-            log.add_exact({id: ExactLabels({"x86-64-v3/spills": 0.0}, "asm", None)}, {"llvm": "1"})
+            log.add_exact({id: Labels({"x86-64-v3/spills": 0.0})}, {"llvm": "1"})
             log.add_latencies({id: _timed(result_sum)}, "machine", {"llvm": "1"})
         drop_wrong_results(log)
         assert [row["id"] for row in log.rows()] == ["a", "b"]
@@ -312,7 +316,7 @@ def test_results_that_overflow_are_not_judged(tmp_path: Path) -> None:
         source = Source("p", "f", "o", "memref<4xf32>")
         log.add_variants(source, [Variant("a", source, "identity"), Variant("b", source, "tile")], [])
         for id in "ab":
-            log.add_exact({id: ExactLabels({}, "asm", None)}, {"llvm": "1"})
+            log.add_exact({id: Labels({})}, {"llvm": "1"})
             overflown = Latency((5.0, 7.0, 6.0), 10, 1.0, 1.0, math.nan, math.inf, 1)
             log.add_latencies({id: overflown}, "machine", {"llvm": "1"})
         drop_wrong_results(log)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from irgauge.data.families.base import Source
-from irgauge.data.label.kernel import ExactLabels
+from irgauge.data.label.labels import Labels
 from irgauge.data.label.latency import Latency
 from irgauge.data.store import Variant, open_log, read_dataset, take_over, text_hash, write_dataset
 from irgauge.errors import IrgaugeError
@@ -41,17 +41,17 @@ def test_a_program_found_twice_is_kept_once(tmp_path: Path) -> None:
 def test_what_is_labelled_or_failed_waits_no_more(tmp_path: Path) -> None:
     with open_log(tmp_path / "log.sqlite") as log:
         log.add_variants(_source("p"), [_variant("a"), _variant("b"), _variant("c")], [])
-        skipped = ExactLabels({"x86-64-v3/spills": 0.0}, "asm", ("too-long", "one call takes 1 s"))
-        log.add_exact({"a": ExactLabels({"x86-64-v3/spills": 3.0}, "asm", None), "b": skipped}, VERSIONS)
+        skipped = Labels({"x86-64-v3/spills": 0.0}, {}, "asm", ("too-long", "one call takes 1 s"))
+        log.add_exact({"a": Labels({"x86-64-v3/spills": 3.0}, {}, "asm"), "b": skipped}, VERSIONS)
         log.add_failure("c", "exact", "llc-timeout", "no answer")
         assert log.waiting_for_exact(VERSIONS) == []
         assert [id for id, _ in log.waiting_for_exact(VERSIONS | {"llvm": "2"})] == ["a", "b"]
         assert log.waiting_for_latency(VERSIONS) == [("a", "text a", "asm")]
         log.add_latencies({"a": _timed()}, "machine", VERSIONS)
         assert log.waiting_for_latency(VERSIONS) == []
-        log.add_exact({"a": ExactLabels({}, "asm 2", None)}, VERSIONS | {"llvm": "2"})
+        log.add_exact({"a": Labels({}, {}, "asm 2")}, VERSIONS | {"llvm": "2"})
         assert log.waiting_for_latency(VERSIONS | {"llvm": "2"}) == [("a", "text a", "asm 2")]
-        log.add_exact({"a": ExactLabels({"x86-64-v3/spills": 3.0}, "asm", None)}, VERSIONS)
+        log.add_exact({"a": Labels({"x86-64-v3/spills": 3.0}, {}, "asm")}, VERSIONS)
     with open_log(tmp_path / "log.sqlite") as log:  # nothing of it lived in memory only
         rows = {row["id"]: row for row in log.rows()}
     assert set(rows) == {"a", "b"}
@@ -64,10 +64,10 @@ def test_what_is_labelled_or_failed_waits_no_more(tmp_path: Path) -> None:
 def test_what_is_missing_of_one_device_is_a_failure_of_that_device(tmp_path: Path) -> None:
     with open_log(tmp_path / "log.sqlite") as log:
         log.add_variants(_source("p"), [_variant("a")], [])
-        log.add_exact({"a": ExactLabels({}, "asm", None, ("llc-crash", "SIGABRT"))}, VERSIONS)
+        log.add_exact({"a": Labels({}, {"neoverse-v2": ("llc-crash", "SIGABRT")})}, VERSIONS)
         assert log.failures() == [("neoverse-v2", "llc-crash", 1)]
         assert log.waiting_for_exact(VERSIONS) == []
-        log.add_exact({"a": ExactLabels({}, "asm", None)}, VERSIONS)
+        log.add_exact({"a": Labels({})}, VERSIONS)
         assert log.failures() == []
 
 
@@ -75,7 +75,7 @@ def test_a_source_whose_text_changed_is_made_anew(tmp_path: Path) -> None:
     with open_log(tmp_path / "log.sqlite") as log:
         log.add_variants(_source("p"), [_variant("a"), _variant("b")], [("tile", "mlir-opt-crash", "SIGABRT")])
         log.add_variants(_source("p10"), [_variant("x", "p10")], [("tile", "mlir-opt-crash", "SIGABRT")])
-        log.add_exact({id: ExactLabels({}, "asm", None) for id in "abx"}, VERSIONS)
+        log.add_exact({id: Labels({}) for id in "abx"}, VERSIONS)
         log.add_variants(_source("p", "another"), [_variant("b"), _variant("c")], [])
         assert [id for id, _ in log.waiting_for_exact(VERSIONS)] == ["b", "c"]
         assert {row["id"] for row in log.rows()} == {"x"}
@@ -89,7 +89,7 @@ def test_a_new_log_goes_on_from_a_dataset(tmp_path: Path) -> None:
         log.add_variants(_source("p"), [_variant("a"), _variant("b"), _variant("wrong")], [("tile", "crash", "it did")])
         log.add_variants(_source("q"), [_variant("c", "q"), _variant("d", "q")], [])
         log.add_variants(_source("r"), [_variant("e", "r")], [])
-        labels = ExactLabels({"x86-64-v3/spills": 3.0, "x86-64-v3/mca_ipc": 1 / 3}, "asm", None)
+        labels = Labels({"x86-64-v3/spills": 3.0, "x86-64-v3/mca_ipc": 1 / 3})
         log.add_exact(dict.fromkeys(("a", "b", "c", "wrong"), labels), VERSIONS)
         log.add_latencies({"a": _timed(), "wrong": _timed(5.0)}, "machine", VERSIONS)
         log.add_failure("wrong", "result", "differs", "tile")
