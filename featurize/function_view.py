@@ -9,18 +9,23 @@ Conventions
 * A loop over several dimensions (`scf.parallel`, `affine.parallel`, `scf.forall`, linalg) is one `Loop` per dimension.
 * Trip counts are averages per entry. Bounds that depend on outer loops are averaged over the outer iterations, exactly
   up to `POINT_BUDGET` of them and by stratified sampling (deterministic) beyond.
-* A trip count or extent that the text does not tell is taken as `UNKNOWN_TRIP` and counted in `loops.unknown`.
+* A trip count that depends on an unknown value of a known range is taken at the middle of that range, any other one
+  that the text does not tell, or extent, as `UNKNOWN_TRIP`; both are counted in `loops.unknown`.
 * A condition that the text does not tell is taken with probability 1/2.
+* Loops made of branches (`flow_walk`) are loops like those written as such.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from functools import partial
 from typing import Any
 
 from .accesses import ACCESSES, access_of
 from .affine import variable
 from .conditions import probability
+from .expectations import expected
+from .flow_walk import flow_walk
 from .loop_bounds import bounds_of
 from .nests import enter, implies, while_bounds
 from .nodes import PROMOTED_ELEMENTS, UNKNOWN_TRIP, Access, Loop, Node, product
@@ -36,6 +41,8 @@ _BRANCHES = frozenset(
      "tosa.cond_if", "torch.prim.If")
 )  # fmt: skip
 _SYMBOL_TABLES = (".func", "builtin.module")
+Visit = tuple[Iterator[Op], Loop | None, float, int, Loop | None]
+"""Operations to add, the loop they are in, their executions, their block, and the loop that ends with them."""
 _MOST_KINDS = 20_000
 _kinds: dict[tuple[str, str], tuple[str, str, int]] = {}
 """(operation name, type of its first result) -> (class, element type, lanes)."""
@@ -62,8 +69,10 @@ class FunctionView(Values):
         self.back_edges = 0
         self.block_streams: list[list[Node]] = []
         """The real nodes of each block, in order."""
-        self._trip_counts = TripCounts(self.loop_of_iv)
+        self._trip_counts = TripCounts(self.loop_of_iv, partial(expected, self))
         self._synthetic = 0
+        self.chosen: dict[int, Loop] = {}
+        """Block argument of a control-flow graph that is one of several values -> the loop that it is in."""
         self.memo: dict[str, Any] = {}
         """What groups share beyond this class, by name."""
         self.arguments: list[int] = []
@@ -76,10 +85,18 @@ class FunctionView(Values):
 
     def _walk(self) -> None:
         blocks = [b for r in self.function.regions for b in r.blocks]
+        flow = flow_walk(self, blocks) if len(blocks) > 1 else None
+        if flow is not None:
+            for block, loop, execs in flow.blocks():
+                self._visit([(iter(block.ops), loop, execs, self._open_block(), None)])
+            return
         factors = self._cfg_factors(blocks)
-        stack: list[tuple[Iterator[Op], Loop | None, float, int, Loop | None]] = []
+        stack: list[Visit] = []
         for block, factor in reversed(list(zip(blocks, factors, strict=True))):
             stack.append((iter(block.ops), None, factor, self._open_block(), None))
+        self._visit(stack)
+
+    def _visit(self, stack: list[Visit]) -> None:
         while stack:
             ops, loop, execs, block_id, closing = stack[-1]
             for op in ops:
@@ -109,7 +126,7 @@ class FunctionView(Values):
                     self._close(closing)
 
     def _cfg_factors(self, blocks: list[Block]) -> list[float]:
-        """How often each block of a control-flow graph runs: UNKNOWN_TRIP for each back edge that spans it."""
+        """How often each block runs where loops cannot be told: UNKNOWN_TRIP for each edge back in the text over it."""
         factors = [1.0] * len(blocks)
         if len(blocks) < 2:
             return factors
@@ -261,7 +278,7 @@ class FunctionView(Values):
                 root = node.access.root if node.access is not None else None
                 if node.cls == "alloc":
                     root = node.results[0] if node.results else (node.operands[0] if node.operands else None)
-                node.free = root in made and root in reached and root not in kept
+                node.free = node.free or (root in made and root in reached and root not in kept)
         storing: set[Loop] = set()
         for node in self.nodes:
             if node.cls in _WRITES and not node.free:
@@ -269,7 +286,7 @@ class FunctionView(Values):
                 while loop is not None and loop not in storing:
                     storing.add(loop)
                     loop = loop.parent
-        level: dict[int, Loop | None] = {}
+        level: dict[int, Loop | None] = {**self.chosen}
         for loop in self.loops:
             if isinstance(loop.iv, int):
                 level[loop.iv] = loop

@@ -1,0 +1,242 @@
+"""The blocks of a control-flow graph as `FunctionView` walks them: in loops, each with how often it runs.
+
+A loop of the graph becomes a `Loop` of kind "cf" as if it had been written as `scf.for` or `scf.while`: its counter's
+test, step and branches are the loop's own and cost nothing, the branch that enters it stands for the operation.
+
+Conventions
+-----------
+* A loop with a test of a counter has the trip count that the test says; where it can be left in another way too, half
+  of that, and is counted as unknown. A loop without one is taken to run `UNKNOWN_TRIP` times.
+* Every block in a loop runs as often as the branches inside say; a loop is left as often as it is entered, by each of
+  its exits alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .conditions import probability
+from .flow_graph import Edge, FlowGraph, FlowLoop, flow_graph, left_by
+from .induction import Carried, Countable, countable
+from .nodes import Loop, Node
+from .program import Block, Op
+from .trip_counts import MOST_EXECUTIONS
+
+if TYPE_CHECKING:
+    from .function_view import FunctionView
+
+_COUNTERS = ("index", "i64", "i32", "i16", "i8", "")
+"""Types of values that may count iterations."""
+
+
+def flow_walk(view: FunctionView, blocks: list[Block]) -> FlowWalk | None:
+    """A walk of a function's blocks; None where they have no cycle or one that is entered in two places."""
+    graph = flow_graph(blocks)
+    return FlowWalk(view, graph) if graph is not None else None
+
+
+class FlowWalk:
+    """Use `enter` before a block's operations are added and `leave` after, for each block in `graph.order`."""
+
+    def __init__(self, view: FunctionView, graph: FlowGraph) -> None:
+        self.view = view
+        self.graph = graph
+        self._runs = [0.0] * len(graph.blocks)
+        """Executions of each block by the edges seen so far; of a header, entries of its loop."""
+        self._runs[0] = 1.0
+        self._chain: list[FlowLoop] = []
+        """The loops around the current block, outermost first."""
+        self._loops: list[Loop] = []
+        """The same, as loops of the view."""
+        self._own: set[Op] = set()
+        """Operations that are a loop's own: its test, its step, its branches."""
+        self._renamed: dict[int, int] = {}
+        """Block argument -> the one value that it is."""
+        self.chosen: dict[int, Loop] = {}
+        """Block argument that is one of several values -> the loop that it is in, to be filled for all blocks."""
+        view.back_edges = graph.n_back
+        self._rename()
+
+    def blocks(self) -> Iterator[tuple[Block, Loop | None, float]]:
+        """Each reachable block with the loop it is in and its executions; then those that nothing reaches."""
+        for at in self.graph.order:
+            self._enter(at)
+            loop = self._loops[-1] if self._loops else None
+            view = self.view
+            first = len(view.nodes)
+            runs = loop.execs if loop is not None and self._chain[-1].header == at else self._runs[at]
+            yield self.graph.blocks[at], loop, runs
+            self._leave(at, loop, runs, view.nodes[first:])
+        self._close(0)
+        reached = set(self.graph.order)
+        for at, block in enumerate(self.graph.blocks):
+            if at not in reached:
+                yield block, None, 0.0
+
+    # ---- values -------------------------------------------------------------------------------------------------
+
+    def _rename(self) -> None:
+        """Find the block arguments that are one value whatever edge is taken, but for an edge that hands them on."""
+        graph, view = self.graph, self.view
+        renamed = self._renamed
+        for at in graph.order[1:]:
+            block = graph.blocks[at]
+            if not block.args:
+                continue
+            incoming = graph.incoming[at]
+            whole = all(len(e.values) == len(block.args) for e in incoming)
+            for k, argument in enumerate(block.args):
+                ways = {renamed.get(e.values[k], e.values[k]) for e in incoming} if whole else set()
+                ways.discard(argument)
+                if len(ways) == 1:
+                    renamed[argument] = ways.pop()
+                    view._linear[argument] = view.linear(renamed[argument])
+
+    # ---- loops --------------------------------------------------------------------------------------------------
+
+    def _enter(self, at: int) -> None:
+        found = self.graph.loop[at]
+        self._close(0 if found is None else found.depth + (found.header != at))
+        view = self.view
+        if found is not None and found.header == at:
+            parent = self._loops[-1] if self._loops else None
+            self._chain.append(found)
+            self._loops.append(self._new_loop(found, parent, self._runs[at]))
+        if self._loops and found is not None:
+            for argument in self.graph.blocks[at].args:
+                if argument not in self._renamed:
+                    view.chosen[argument] = self._loops[-1]
+
+    def _close(self, depth: int) -> None:
+        while len(self._loops) > depth:
+            self._chain.pop()
+            loop = self._loops.pop()
+            loop.last = len(self.view.nodes)
+            loop.nodes = [n for n in loop.nodes if not n.free]
+
+    def _new_loop(self, found: FlowLoop, parent: Loop | None, entries: float) -> Loop:
+        view = self.view
+        carried = self._carried(found)
+        counted = self._countable(found, carried)
+        loop = view._new_loop("cf", parent, counted.counter if counted is not None else view._new_iv(), None)
+        loop.first = len(view.nodes)
+        if counted is None:
+            view._trip_counts.count(loop, [], [], entries)
+        else:
+            loop.step = counted.step
+            early = counted.early or found.exits > 1
+            view._trip_counts.count(loop, counted.lowers, counted.uppers, entries, early=early)
+            self._own.add(counted.test)
+        block = self.graph.blocks[found.header]
+        for k, argument in enumerate(block.args):
+            if argument in self._renamed:
+                continue
+            ways = {self._renamed.get(e.values[k], e.values[k]) for e in found.back if k < len(e.values)}
+            if counted is not None and argument == counted.counter:
+                self._own.update(d for d in map(view.program.value_defs.__getitem__, ways) if isinstance(d, Op))
+            else:
+                loop.carried.append((argument, ways.pop() if len(ways) == 1 else None))
+        return loop
+
+    def _carried(self, found: FlowLoop) -> list[Carried]:
+        """The header's arguments that may count iterations."""
+        view = self.view
+        block = self.graph.blocks[found.header]
+        whole = all(len(e.values) == len(block.args) for e in (*found.entering, *found.back))
+        carried = []
+        for k, argument in enumerate(block.args if whole else ()):
+            if argument in self._renamed or view.program.value_types[argument] not in _COUNTERS:
+                continue
+            starts = {self._renamed.get(e.values[k], e.values[k]) for e in found.entering}
+            following = tuple({view.linear(e.values[k]) for e in found.back})
+            carried.append(Carried(argument, starts.pop() if len(starts) == 1 else None, following))
+        return carried
+
+    def _countable(self, found: FlowLoop, carried: list[Carried]) -> Countable | None:
+        """By the test in the header, or at the only way back; the one at the way back where the header has none."""
+        if not carried:
+            return None
+        graph = self.graph
+        latches = {e.source for e in found.back}
+        for at in (found.header, *(latches - {found.header} if len(latches) == 1 else ())):
+            edges = graph.edges[at]
+            op = graph.blocks[at].ops[-1]
+            if len(edges) != 2 or op.name != "cf.cond_br" or not op.operands or graph.loop[at] is not found:
+                continue
+            inside = [self._inside(found, e) for e in edges]
+            if inside[0] == inside[1]:
+                continue
+            counted = countable(self.view, carried, op.operands[0], stays=inside[0], after=at in latches, passed={})
+            if counted is not None:
+                return counted
+        return None
+
+    def _inside(self, found: FlowLoop, edge: Edge) -> bool:
+        loop = self.graph.loop[edge.target]
+        while loop is not None and loop.depth > found.depth:
+            loop = loop.parent
+        return loop is found
+
+    # ---- branches -----------------------------------------------------------------------------------------------
+
+    def _leave(self, at: int, loop: Loop | None, runs: float, nodes: list[Node]) -> None:
+        """Hand the executions of a block on to its successors, and free what is the loop's own."""
+        view, graph = self.view, self.graph
+        edges = graph.edges[at]
+        exits = [left_by(graph, e, self._chain) for e in edges]
+        kept = [e for e, left in zip(edges, exits, strict=True) if left is None]
+        shares = [1.0 / len(kept)] * len(kept) if kept else []
+        op = graph.blocks[at].ops[-1] if graph.blocks[at].ops else None
+        own = self._own
+        if op is not None and len(edges) > 1:
+            taken: float | None = None
+            if len(kept) == len(edges):
+                taken = probability(view, view._trip_counts, op, loop) if len(edges) == 2 else None
+                if taken is not None:
+                    shares = [taken, 1.0 - taken]
+                entropy = 4.0 * shares[0] * (1.0 - shares[0])
+            else:
+                assert loop is not None
+                if self._chain[-1].exits == 1 or self._tests(op):
+                    own.add(op)
+                leaves = min(1.0, 1.0 / max(loop.trip, 1.0))
+                entropy = 4.0 * leaves * (1.0 - leaves)
+            if op not in own:
+                view.branches += 1
+                view.unknown_branches += taken is None
+                view.branch_entropy += runs * entropy
+        for edge, share in zip(kept, shares, strict=True):
+            self._runs[edge.target] = min(self._runs[edge.target] + runs * share, MOST_EXECUTIONS)
+        for edge, left in zip(edges, exits, strict=True):
+            if left is not None:
+                entries = self._loops[left.depth].entries
+                self._runs[edge.target] = min(self._runs[edge.target] + entries / left.leads, MOST_EXECUTIONS)
+        renamed = self._renamed
+        for node in nodes:
+            if renamed and any(v in renamed for v in node.operands):
+                node.operands = [renamed.get(v, v) for v in node.operands]
+            if node.op in own:
+                node.operands = node.results = ()
+                node.cls = "yield"
+                node.free = True
+            elif node.op is op and len(edges) == 1:
+                self._pass(node, edges[0])
+
+    def _pass(self, node: Node, edge: Edge) -> None:
+        """A branch without a condition: it enters a loop, or it yields values as the end of a region does."""
+        found = self.graph.loop[edge.target]
+        node.cls = "yield"
+        if found is not None and found.header == edge.target:
+            if found not in self._chain[found.depth : found.depth + 1]:
+                node.cls = "loop"
+                return
+            counter = self._loops[found.depth].iv
+            arguments = self.graph.blocks[edge.target].args
+            if len(arguments) == len(node.operands):
+                node.operands = [v for v, a in zip(node.operands, arguments, strict=True) if a != counter]
+        node.free = not node.operands
+
+    def _tests(self, op: Op) -> bool:
+        made = self.view.program.value_defs[op.operands[0]] if op.operands else None
+        return isinstance(made, Op) and made in self._own
