@@ -49,12 +49,6 @@ class FlowWalk:
         """The loops around the current block, outermost first."""
         self._loops: list[Loop] = []
         """The same, as loops of the view."""
-        self._own: set[Op] = set()
-        """Operations that are a loop's own: its test, its step, its branches."""
-        self._renamed: dict[int, int] = {}
-        """Block argument -> the one value that it is."""
-        self.chosen: dict[int, Loop] = {}
-        """Block argument that is one of several values -> the loop that it is in, to be filled for all blocks."""
         view.back_edges = graph.n_back
         self._rename()
 
@@ -79,7 +73,7 @@ class FlowWalk:
     def _rename(self) -> None:
         """Find the block arguments that are one value whatever edge is taken, but for an edge that hands them on."""
         graph, view = self.graph, self.view
-        renamed = self._renamed
+        renamed = view.renamed
         for at in graph.order[1:]:
             block = graph.blocks[at]
             if not block.args:
@@ -90,8 +84,7 @@ class FlowWalk:
                 ways = {renamed.get(e.values[k], e.values[k]) for e in incoming} if whole else set()
                 ways.discard(argument)
                 if len(ways) == 1:
-                    renamed[argument] = ways.pop()
-                    view._linear[argument] = view.linear(renamed[argument])
+                    view.rename(argument, ways.pop())
 
     # ---- loops --------------------------------------------------------------------------------------------------
 
@@ -105,7 +98,7 @@ class FlowWalk:
             self._loops.append(self._new_loop(found, parent, self._runs[at]))
         if self._loops and found is not None:
             for argument in self.graph.blocks[at].args:
-                if argument not in self._renamed:
+                if argument not in self.view.renamed:
                     view.chosen[argument] = self._loops[-1]
 
     def _close(self, depth: int) -> None:
@@ -113,7 +106,7 @@ class FlowWalk:
             self._chain.pop()
             loop = self._loops.pop()
             loop.last = len(self.view.nodes)
-            loop.nodes = [n for n in loop.nodes if not n.free]
+            self.view.release(loop)
 
     def _new_loop(self, found: FlowLoop, parent: Loop | None, entries: float) -> Loop:
         view = self.view
@@ -127,30 +120,23 @@ class FlowWalk:
             loop.step = counted.step
             early = counted.early or found.exits > 1
             view._trip_counts.count(loop, counted.lowers, counted.uppers, entries, early=early)
-            self._own.add(counted.test)
-        block = self.graph.blocks[found.header]
-        for k, argument in enumerate(block.args):
-            if argument in self._renamed:
-                continue
-            ways = {self._renamed.get(e.values[k], e.values[k]) for e in found.back if k < len(e.values)}
-            if counted is not None and argument == counted.counter:
-                self._own.update(d for d in map(view.program.value_defs.__getitem__, ways) if isinstance(d, Op))
-            else:
-                loop.carried.append((argument, ways.pop() if len(ways) == 1 else None))
+            view.own.update(counted.own)
+        for c in carried:
+            if counted is None or c.argument != counted.counter:
+                loop.carried.append((c.argument, c.made[0] if len(set(c.made)) == 1 else None))
         return loop
 
     def _carried(self, found: FlowLoop) -> list[Carried]:
-        """The header's arguments that may count iterations."""
+        """The header's arguments that change on the way round."""
         view = self.view
-        block = self.graph.blocks[found.header]
-        whole = all(len(e.values) == len(block.args) for e in (*found.entering, *found.back))
+        renamed = view.renamed
+        arguments = self.graph.blocks[found.header].args
+        whole = all(len(e.values) == len(arguments) for e in (*found.entering, *found.back))
         carried = []
-        for k, argument in enumerate(block.args if whole else ()):
-            if argument in self._renamed or view.program.value_types[argument] not in _COUNTERS:
-                continue
-            starts = {self._renamed.get(e.values[k], e.values[k]) for e in found.entering}
-            following = tuple({view.linear(e.values[k]) for e in found.back})
-            carried.append(Carried(argument, starts.pop() if len(starts) == 1 else None, following))
+        for k, argument in enumerate(arguments if whole else ()):
+            if argument not in renamed:
+                starts, made = (tuple([renamed.get(e.values[k], e.values[k]) for e in es]) for es in (found.entering, found.back))
+                carried.append(Carried(argument, starts, made, tuple(map(view.linear, made))))
         return carried
 
     def _countable(self, found: FlowLoop, carried: list[Carried]) -> Countable | None:
@@ -167,7 +153,7 @@ class FlowWalk:
             inside = [self._inside(found, e) for e in edges]
             if inside[0] == inside[1]:
                 continue
-            counted = countable(self.view, carried, op.operands[0], stays=inside[0], after=at in latches, passed={})
+            counted = countable(self.view, carried, op.operands[0], stays=inside[0], after=at in latches)
             if counted is not None:
                 return counted
         return None
@@ -188,7 +174,7 @@ class FlowWalk:
         kept = [e for e, left in zip(edges, exits, strict=True) if left is None]
         shares = [1.0 / len(kept)] * len(kept) if kept else []
         op = graph.blocks[at].ops[-1] if graph.blocks[at].ops else None
-        own = self._own
+        own = False
         if op is not None and len(edges) > 1:
             taken: float | None = None
             if len(kept) == len(edges):
@@ -198,11 +184,10 @@ class FlowWalk:
                 entropy = 4.0 * shares[0] * (1.0 - shares[0])
             else:
                 assert loop is not None
-                if self._chain[-1].exits == 1 or self._tests(op):
-                    own.add(op)
+                own = self._chain[-1].exits == 1 or self._tests(op)
                 leaves = min(1.0, 1.0 / max(loop.trip, 1.0))
                 entropy = 4.0 * leaves * (1.0 - leaves)
-            if op not in own:
+            if not own:
                 view.branches += 1
                 view.unknown_branches += taken is None
                 view.branch_entropy += runs * entropy
@@ -212,16 +197,25 @@ class FlowWalk:
             if left is not None:
                 entries = self._loops[left.depth].entries
                 self._runs[edge.target] = min(self._runs[edge.target] + entries / left.leads, MOST_EXECUTIONS)
-        renamed = self._renamed
-        for node in nodes:
-            if renamed and any(v in renamed for v in node.operands):
-                node.operands = [renamed.get(v, v) for v in node.operands]
-            if node.op in own:
-                node.operands = node.results = ()
-                node.cls = "yield"
-                node.free = True
-            elif node.op is op and len(edges) == 1:
-                self._pass(node, edges[0])
+        if nodes and nodes[-1].op is op and edges:
+            if len(edges) == 1:
+                self._pass(nodes[-1], edges[0])
+            elif own and loop is not None:
+                self._stand_for(nodes[-1], loop, edges)
+
+    def _stand_for(self, node: Node, loop: Loop, edges: list[Edge]) -> None:
+        """A loop's own branch costs nothing; where no branch without a condition enters, it stands for the operation."""
+        node.operands = [v for edge in edges for v in edge.values if v != loop.iv]
+        loop.nodes.pop()
+        if any(len(self.graph.edges[e.source]) == 1 for e in self._chain[-1].entering):
+            node.cls = "yield"
+            node.free = True
+            return
+        node.cls = "loop"
+        node.execs = loop.entries
+        node.loop = node.home = loop.parent
+        if loop.parent is not None:
+            loop.parent.nodes.append(node)
 
     def _pass(self, node: Node, edge: Edge) -> None:
         """A branch without a condition: it enters a loop, or it yields values as the end of a region does."""
@@ -239,4 +233,4 @@ class FlowWalk:
 
     def _tests(self, op: Op) -> bool:
         made = self.view.program.value_defs[op.operands[0]] if op.operands else None
-        return isinstance(made, Op) and made in self._own
+        return isinstance(made, Op) and made in self.view.own

@@ -27,7 +27,7 @@ from .conditions import probability
 from .expectations import expected
 from .flow_walk import flow_walk
 from .loop_bounds import bounds_of
-from .nests import enter, implies, while_bounds
+from .nests import enter, implies, while_bounds, while_counted
 from .nodes import PROMOTED_ELEMENTS, UNKNOWN_TRIP, Access, Loop, Node, product
 from .op_classes import CLASSES, WHILE_LOOPS, is_bare_terminator, op_class
 from .program import Block, Op, Program
@@ -71,8 +71,12 @@ class FunctionView(Values):
         """The real nodes of each block, in order."""
         self._trip_counts = TripCounts(self.loop_of_iv, partial(expected, self))
         self._synthetic = 0
+        self.renamed: dict[int, int] = {}
+        """Block argument -> the one value that it stands for."""
         self.chosen: dict[int, Loop] = {}
         """Block argument of a control-flow graph that is one of several values -> the loop that it is in."""
+        self.own: set[Op] = set()
+        """Operations that are a loop's own and cost nothing: the test and the step of its counter."""
         self.memo: dict[str, Any] = {}
         """What groups share beyond this class, by name."""
         self.arguments: list[int] = []
@@ -194,8 +198,25 @@ class FunctionView(Values):
             self._linear[iv] = variable(iv)
         return loop
 
+    def rename(self, argument: int, value: int) -> None:
+        """Take a block argument for the value that it stands for."""
+        value = self.renamed.get(value, value)
+        self.renamed[argument] = value
+        self._linear[argument] = self.linear(value)
+
+    def release(self, loop: Loop) -> None:
+        """Take what is a loop's own out of its body."""
+        for node in loop.nodes:
+            if node.op in self.own:
+                node.operands = node.results = ()
+                node.cls = "yield"
+                node.free = True
+        loop.nodes = [node for node in loop.nodes if not node.free]
+
     def _close(self, loop: Loop) -> None:
         """Set the end of a loop's body, and of the loops of the same op around it."""
+        if self.own:
+            self.release(loop)
         current: Loop | None = loop
         while current is not None and current.node is loop.node:
             current.last = len(self.nodes)
@@ -207,14 +228,22 @@ class FunctionView(Values):
         name = op.name
         body = op.regions[0].blocks[0] if op.regions and op.regions[0].blocks else None
         args = list(body.args) if body is not None else []
-        dims = (while_bounds(self, op) if name in _COUNTED else bounds_of(self, op, args)) or [([], [], 1)]
+        counted = while_counted(self, op) if name == "scf.while" else None
+        if counted is not None:
+            self.own.update(counted.own)
+            dims = [(counted.lowers, counted.uppers, counted.step)]
+        else:
+            dims = (while_bounds(self, op) if name in _COUNTED else bounds_of(self, op, args)) or [([], [], 1)]
         loop = parent
         for i, (lowers, uppers, step) in enumerate(dims):
             iv: Hashable = args[i] if i < len(args) and name not in WHILE_LOOPS else self._new_iv()
+            if counted is not None:
+                iv = counted.counter
             loop = self._new_loop(name, loop, iv, node)
             loop.parallel = name in ("affine.parallel", "scf.parallel", "scf.forall")
             loop.step = step
-            self._trip_counts.count(loop, lowers, uppers, execs if i == 0 else loop.parent.execs)  # type: ignore[union-attr]
+            entries = execs if i == 0 else loop.parent.execs  # type: ignore[union-attr]
+            self._trip_counts.count(loop, lowers, uppers, entries, early=counted is not None and counted.early)
         assert loop is not None
         for level in self.loops[len(self.loops) - len(dims) :]:
             level.first = len(self.nodes)
@@ -227,7 +256,11 @@ class FunctionView(Values):
                 loop.carried.append((arg, yielded[i] if len(yielded) == len(carried) else None))
         elif name in WHILE_LOOPS and len(op.regions) == 2 and op.regions[1].blocks:
             last = op.regions[1].blocks[0].ops[-1] if op.regions[1].blocks[0].ops else None
+            if name == "scf.while":
+                self._join(op, loop)
             for i, arg in enumerate(args):
+                if counted is not None and arg == counted.counter:
+                    continue
                 loop.carried.append((arg, last.operands[i] if last is not None and i < len(last.operands) else None))
         first = True
         for region in reversed(op.regions):
@@ -236,6 +269,16 @@ class FunctionView(Values):
                 first = False
         if first:
             self._close(loop)
+
+    def _join(self, op: Op, loop: Loop) -> None:
+        """What the condition of an `scf.while` hands to the body: a value that goes round is the same one there."""
+        before, after = (region.blocks[0] for region in op.regions)
+        condition = before.ops[-1] if before.ops else None
+        for arg, value in zip(after.args, condition.operands[1:] if condition is not None else (), strict=False):
+            if value in before.args:
+                self.rename(arg, value)
+            else:
+                self.chosen[arg] = loop
 
     def _new_iv(self) -> Hashable:
         self._synthetic += 1
@@ -260,6 +303,11 @@ class FunctionView(Values):
     # ---- def-use ------------------------------------------------------------------------------------------------
 
     def _connect(self) -> None:
+        renamed = self.renamed
+        if renamed:
+            for node in self.nodes:
+                if any(v in renamed for v in node.operands):
+                    node.operands = [renamed.get(v, v) for v in node.operands]
         defining = self.defining
         for node in self.nodes:
             if node.operands:
@@ -312,6 +360,8 @@ class FunctionView(Values):
                     at = level.get(v)
                     if at is not None and at.depth > depth:
                         best, depth = at, at.depth
+                if best is not None and best.last <= node.index:  # made in a loop that has ended
+                    best = _around(node, level)
                 node.home = best
             if node.home is not None:
                 for v in node.results:
@@ -321,6 +371,18 @@ class FunctionView(Values):
     def innermost(self) -> list[Loop]:
         """Loops without a loop inside."""
         return [loop for loop in self.loops if not loop.children]
+
+
+def _around(node: Node, level: dict[int, Loop | None]) -> Loop | None:
+    """The innermost loop around a node of those that make its operands, or that those are in."""
+    best: Loop | None = None
+    for v in node.operands:
+        at = level.get(v)
+        while at is not None and at.last <= node.index:
+            at = at.parent
+        if at is not None and (best is None or at.depth > best.depth):
+            best = at
+    return best
 
 
 _WRITES = frozenset(("store", "call", "copy", "sync", "other"))

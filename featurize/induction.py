@@ -24,10 +24,12 @@ class Carried:
 
     argument: int
     """Its value id in an iteration."""
-    start: int | None
-    """What it is in the first iteration; None where that differs between entries."""
+    starts: tuple[int, ...]
+    """What it is in the first iteration, for each way in."""
+    made: tuple[int, ...]
+    """What it is in the next iteration, for each way back."""
     following: tuple[Linear, ...]
-    """What it is in the next iteration, in terms of this one's values: one form for each way back."""
+    """Those in terms of this iteration's values."""
 
     @property
     def step(self) -> int:
@@ -44,37 +46,35 @@ class Countable:
     lowers: list[Linear]
     uppers: list[Linear]
     step: int
-    test: Op
-    """The comparison that ends it."""
+    own: list[Op]
+    """The comparison that ends it, and the operations that make the counter's next value."""
     early: bool
     """The comparison is one of several conditions that must all hold: the bounds give the most iterations."""
 
 
 def countable(
-    values: Values, carried: list[Carried], condition: int, *, stays: bool, after: bool, passed: dict[int, Linear]
+    values: Values, carried: list[Carried], condition: int, *, stays: bool, after: bool
 ) -> Countable | None:
     """How often a loop runs that goes on while a value `condition` is `stays`; None where the text does not tell.
 
-    Parameters
-    ----------
-    after : the test ends an iteration, so that the body runs once more than the test holds; else it begins one
-    passed : forms of values that are others under a new name
+    `after`: the test ends an iteration, so that the body runs once more than the test holds; else it begins one.
     """
+    of_argument = {c.argument: c for c in carried}
+    defs = values.program.value_defs
     for test, early in _comparisons(values, condition, stays):
         relation = predicate_of(values, test)
         if not stays:
             relation = _NEGATED.get(relation, "")
         for own, limit, kind in ((0, 1, relation), (1, 0, _MIRRORED.get(relation, ""))):
-            tested = values.linear(test.operands[own]).substitute(passed)  # type: ignore[arg-type]
-            if len(tested.terms) != 1:
+            tested = values.linear(test.operands[own])
+            bound = values.linear(test.operands[limit])
+            c = of_argument.get(next(iter(tested.terms))) if len(tested.terms) == 1 else None  # type: ignore[arg-type]
+            if c is None or tested.terms[c.argument] != 1 or len(set(c.starts)) != 1 or not c.step:
                 continue
-            for c in carried:
-                if tested.terms != {c.argument: 1} or c.start is None or not c.step:
-                    continue
-                bound = values.linear(test.operands[limit]).substitute(passed)  # type: ignore[arg-type]
-                found = _bounds(values.linear(c.start), c.step, kind, tested.const, bound, after)
-                if found is not None and not any(x.argument in bound.variables() for x in carried):
-                    return Countable(c.argument, *found, abs(c.step), test, early)
+            found = _bounds(values.linear(c.starts[0]), c.step, kind, tested.const, bound, after)
+            if found is not None and of_argument.keys().isdisjoint(bound.variables()):
+                steps = [d for d in (defs[v] for v in c.made) if isinstance(d, Op)]
+                return Countable(c.argument, *found, abs(c.step), [test, *steps], early)
     return None
 
 
