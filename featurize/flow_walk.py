@@ -5,29 +5,28 @@ test, step and branches are the loop's own and cost nothing, the branch that ent
 
 Conventions
 -----------
-* A loop with a test of a counter has the trip count that the test says; where it can be left in another way too, half
-  of that, and is counted as unknown. A loop without one is taken to run `UNKNOWN_TRIP` times.
+* A loop with a test of a counter has the trip count that the test says. Where it can be left by another branch too, half
+  of that; where the test has another condition, half of that but `EARLY_TRIP` at most; both are counted as unknown.
+  A loop without a test of a counter is taken to run `UNKNOWN_TRIP` times.
 * Every block in a loop runs as often as the branches inside say; a loop is left as often as it is entered, by each of
   its exits alike.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .conditions import probability
 from .flow_graph import Edge, FlowGraph, FlowLoop, flow_graph, left_by
-from .induction import Carried, Countable, countable
+from .induction import EARLY_TRIP, Carried, Countable, countable
 from .nodes import Loop, Node
 from .program import Block, Op
 from .trip_counts import MOST_EXECUTIONS
 
 if TYPE_CHECKING:
     from .function_view import FunctionView
-
-_COUNTERS = ("index", "i64", "i32", "i16", "i8", "")
-"""Types of values that may count iterations."""
 
 
 def flow_walk(view: FunctionView, blocks: list[Block]) -> FlowWalk | None:
@@ -118,7 +117,7 @@ class FlowWalk:
             view._trip_counts.count(loop, [], [], entries)
         else:
             loop.step = counted.step
-            early = counted.early or found.exits > 1
+            early = EARLY_TRIP if counted.early else math.inf if found.exits > 1 else 0.0
             view._trip_counts.count(loop, counted.lowers, counted.uppers, entries, early=early)
             view.own.update(counted.own)
         for c in carried:

@@ -26,6 +26,7 @@ from .affine import variable
 from .conditions import probability
 from .expectations import expected
 from .flow_walk import flow_walk
+from .induction import EARLY_TRIP
 from .loop_bounds import bounds_of
 from .nests import enter, implies, while_bounds, while_counted
 from .nodes import PROMOTED_ELEMENTS, UNKNOWN_TRIP, Access, Loop, Node, product
@@ -243,7 +244,8 @@ class FunctionView(Values):
             loop.parallel = name in ("affine.parallel", "scf.parallel", "scf.forall")
             loop.step = step
             entries = execs if i == 0 else loop.parent.execs  # type: ignore[union-attr]
-            self._trip_counts.count(loop, lowers, uppers, entries, early=counted is not None and counted.early)
+            early = EARLY_TRIP if counted is not None and counted.early else 0.0
+            self._trip_counts.count(loop, lowers, uppers, entries, early=early)
         assert loop is not None
         for level in self.loops[len(self.loops) - len(dims) :]:
             level.first = len(self.nodes)

@@ -11,11 +11,18 @@ from dataclasses import dataclass
 from .affine import Linear, constant
 from .conditions import predicate_of
 from .loop_bounds import split_max, split_min
+from .nodes import UNKNOWN_TRIP
 from .program import Op
 from .values import Values
 
+EARLY_TRIP = float(UNKNOWN_TRIP)
+"""Most iterations that a loop is taken to run whose test has a condition besides those on its counter. Of `min(n / 2,
+16)`, n / 2, n / 4, the square root of n, and limits of 32, 64 and 128, it is nearest to the instructions that programs of
+the dataset with such loops execute."""
 _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "ne": "ne"}
 _NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne"}
+_MOST_TESTS = 16
+"""Most conditions of one test that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +54,9 @@ class Countable:
     uppers: list[Linear]
     step: int
     own: list[Op]
-    """The comparison that ends it, and the operations that make the counter's next value."""
+    """The comparisons that end it, and the operations that make the counter's next value."""
     early: bool
-    """The comparison is one of several conditions that must all hold: the bounds give the most iterations."""
+    """There are other conditions to go on: the bounds give the most iterations."""
 
 
 def countable(
@@ -60,53 +67,70 @@ def countable(
     `after`: the test ends an iteration, so that the body runs once more than the test holds; else it begins one.
     """
     of_argument = {c.argument: c for c in carried}
-    defs = values.program.value_defs
-    for test, early in _comparisons(values, condition, stays):
+    tests, early = _comparisons(values, condition, stays)
+    counter: Carried | None = None
+    lowers: list[Linear] = []
+    uppers: list[Linear] = []
+    own: list[Op] = []
+    for test in tests:
         relation = predicate_of(values, test)
         if not stays:
             relation = _NEGATED.get(relation, "")
-        for own, limit, kind in ((0, 1, relation), (1, 0, _MIRRORED.get(relation, ""))):
-            tested = values.linear(test.operands[own])
-            bound = values.linear(test.operands[limit])
-            c = of_argument.get(next(iter(tested.terms))) if len(tested.terms) == 1 else None  # type: ignore[arg-type]
-            if c is None or tested.terms[c.argument] != 1 or len(set(c.starts)) != 1 or not c.step:
-                continue
-            found = _bounds(values.linear(c.starts[0]), c.step, kind, tested.const, bound, after)
-            if found is not None and of_argument.keys().isdisjoint(bound.variables()):
-                steps = [d for d in (defs[v] for v in c.made) if isinstance(d, Op)]
-                return Countable(c.argument, *found, abs(c.step), [test, *steps], early)
-    return None
-
-
-def _comparisons(values: Values, condition: int, stays: bool) -> list[tuple[Op, bool]]:
-    """Comparisons that decide a condition: itself, or those whose conjunction it is (each then one of several)."""
-    found: list[tuple[Op, bool]] = []
-    waiting = [(condition, False)]
-    while waiting and len(found) < 8:
-        value, early = waiting.pop()
-        op = values.program.value_defs[value]
-        if not isinstance(op, Op) or len(op.operands) != 2:
+        difference = values.linear(test.operands[0]) - values.linear(test.operands[1])
+        moving = of_argument.keys() & difference.variables()
+        c = of_argument[moving.pop()] if len(moving) == 1 else None
+        factor = difference.terms.get(c.argument, 0) if c is not None else 0
+        if c is None or factor not in (1, -1) or counter not in (None, c):
+            early = True
             continue
-        if op.name == "arith.cmpi":
-            found.append((op, early))
-        elif op.name == ("arith.andi" if stays else "arith.ori"):
-            waiting += [(v, True) for v in reversed(op.operands)]
-    return found
+        bound = Linear(difference.const, {v: k for v, k in difference.terms.items() if v != c.argument}).scaled(-factor)
+        if factor < 0:
+            relation = _MIRRORED.get(relation, "")
+        found = _bounds(values.linear(c.starts[0]), c.step, relation, bound, after) if len(set(c.starts)) == 1 else None
+        if found is None:
+            early = True
+            continue
+        counter = c
+        lowers += found[0]
+        uppers += found[1]
+        own.append(test)
+    if counter is None:
+        return None
+    own += [op for op in map(values.program.value_defs.__getitem__, counter.made) if isinstance(op, Op)]
+    return Countable(
+        counter.argument, list(dict.fromkeys(lowers)), list(dict.fromkeys(uppers)), abs(counter.step), own, early
+    )
+
+
+def _comparisons(values: Values, condition: int, stays: bool) -> tuple[list[Op], bool]:
+    """Comparisons that must all hold (none, where it is not to stay), and whether there are other conditions."""
+    found: list[Op] = []
+    other = False
+    waiting = [condition]
+    for value in waiting:  # grows
+        op = values.program.value_defs[value]
+        if isinstance(op, Op) and op.name == "arith.cmpi" and len(op.operands) == 2:
+            found.append(op)
+        elif isinstance(op, Op) and op.name == ("arith.andi" if stays else "arith.ori") and len(waiting) < _MOST_TESTS:
+            waiting += op.operands
+        else:
+            other = True
+    return found, other
 
 
 def _bounds(
-    start: Linear, step: int, relation: str, ahead: int, bound: Linear, after: bool
+    start: Linear, step: int, relation: str, bound: Linear, after: bool
 ) -> tuple[list[Linear], list[Linear]] | None:
-    """(lower bounds, upper bounds) of a counter that goes on while counter + ahead <relation> bound."""
+    """(lower bounds, upper bounds) of a counter that goes on while counter <relation> bound."""
     if relation == "ne":
         relation = "lt" if step > 0 else "gt"
     more = (abs(step) if after else 0) + (relation in ("le", "ge"))
     if relation in ("lt", "le") and step > 0:
-        shift = constant(more - ahead)
+        shift = constant(more)
         lowers, uppers = split_max(start), [u + shift for u in split_min(bound)]
     elif relation in ("gt", "ge") and step < 0:
-        # start, start - 1, … down to bound - ahead + 1: as many as from there up to start
-        shift = constant(1 - more - ahead)
+        # start, start - 1, … down to bound + 1: as many as from there up to start
+        shift = constant(1 - more)
         lowers, uppers = [lo + shift for lo in split_max(bound)], [u + constant(1) for u in split_min(start)]
     else:
         return None

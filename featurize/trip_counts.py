@@ -17,8 +17,6 @@ POINT_BUDGET = 2048
 """Most outer iterations looked at one by one when bounds or conditions depend on them."""
 MOST_EXECUTIONS = 1e30
 """Executions are counted up to here, so that sums and products of them stay finite."""
-EARLY_SHARE = 0.5
-"""Share of its iterations that a loop with a bound and another way out is taken to run."""
 _FEW = 48
 """Up to so many iterations a loop over integers is faster than arrays."""
 
@@ -36,11 +34,11 @@ class TripCounts:
         self._domains: dict[tuple[int, ...], tuple[Env, FloatArray]] = {}
 
     def count(
-        self, loop: Loop, lowers: list[Linear], uppers: list[Linear], entries: float, *, early: bool = False
+        self, loop: Loop, lowers: list[Linear], uppers: list[Linear], entries: float, *, early: float = 0.0
     ) -> None:
         """Set trip count, executions and range of a loop that is entered `entries` times; no `uppers`: unknown.
 
-        `early`: the loop may be left before it reaches its bound; it is then taken to run half as often.
+        `early`: the loop may be left before it reaches its bound; it is taken to run half as often, at most `early` times.
         """
         loop.entries = entries
         try:
@@ -49,13 +47,13 @@ class TripCounts:
             loop.low = loop.high = 0.0
             self._count(loop, [], [], entries)
         if early and loop.differences:
-            self._guess(loop, EARLY_SHARE)
+            self._guess(loop, min(loop.trip / 2, early))
 
-    def _guess(self, loop: Loop, share: float) -> None:
-        """Take a loop to run `share` of the iterations counted, and for unknown."""
+    def _guess(self, loop: Loop, trip: float) -> None:
+        """Take a loop to run so often, once where it would be less, and for unknown."""
         loop.unknown = True
         loop.constant_trip = False
-        loop.trip = max(loop.trip * share, min(loop.trip, 1.0))
+        loop.trip = max(trip, min(loop.trip, 1.0))
         loop.execs = min(loop.entries * loop.trip, MOST_EXECUTIONS)
 
     def _count(self, loop: Loop, lowers: list[Linear], uppers: list[Linear], entries: float) -> None:
@@ -97,7 +95,7 @@ class TripCounts:
         loop.execs = min(entries * loop.trip, MOST_EXECUTIONS)
         loop.low, loop.high = self._range(loop)
         if share and loop.trip > 0:
-            self._guess(loop, share)
+            self._guess(loop, loop.trip * share)
         elif share:
             loop.differences = []
             self._unknown(loop, entries)
