@@ -1,7 +1,8 @@
 """What to expect of values that the text does not tell, where it tells their range: the middle of it.
 
 A remainder by C lies in [0, C), bits under a mask M in [0, M]. A minimum or maximum with a constant is taken as that
-constant, as a loop's bounds are. A value loaded from memory or an argument may be anything.
+constant, as a loop's bounds are. A value loaded from memory or an argument may be anything; but a length that is rounded
+down, `x - x mod C` as of an unrolled loop, is taken as `UNKNOWN_TRIP` before, as it would be without rounding.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from .affine import LARGEST, Linear, Term, constant
+from .nodes import UNKNOWN_TRIP
 from .program import Op
 from .values import Values
 
@@ -16,14 +18,23 @@ from .values import Values
 def expected(values: Values, form: Linear, known: set[Hashable]) -> Linear | None:
     """The form with each variable that is not `known` replaced by its expectation; None where one has none."""
     total = Linear(form.const, {})
+    unknown: dict[Hashable, int] = {}
+    rounded: list[Term] = []
     for v, c in form.terms.items():
         if v in known or (isinstance(v, Term) and Linear(0, {v: 1}).variables() <= known):
             total = total + Linear(0, {v: c})
             continue
         middle = _of_term(values, v, known) if isinstance(v, Term) else _of_value(values, v)
         if middle is None:
+            unknown[v] = c
+        else:
+            total = total + constant(round(middle * c))
+            if isinstance(v, Term) and v.kind == "mod" and c == -1:
+                rounded.append(v)
+    if unknown:
+        if all(v.args[0].terms != unknown for v in rounded):
             return None
-        total = total + constant(round(middle * c))
+        total = total + constant(UNKNOWN_TRIP)
     return total if total.fits() else None
 
 
