@@ -1,8 +1,8 @@
 """What to expect of values that the text does not tell, where it tells their range: the middle of it.
 
 A remainder by C lies in [0, C), bits under a mask M in [0, M]. A minimum or maximum with a constant is taken as that
-constant, as a loop's bounds are. A value loaded from memory or an argument may be anything; but a length that is rounded
-down, `x - x mod C` as of an unrolled loop, is taken as `UNKNOWN_TRIP` before, as it would be without rounding.
+constant, as a loop's bounds are. A value loaded from memory or an argument may be anything; but a length that is
+rounded down, `x - x mod C` as of an unrolled loop, is taken as `UNKNOWN_TRIP` before, as it would be without rounding.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ test, step and branches are the loop's own and cost nothing, the branch that ent
 
 Conventions
 -----------
-* A loop with a test of a counter has the trip count that the test says. Where it can be left by another branch too, half
-  of that; where the test has another condition, half of that but `EARLY_TRIP` at most; both are counted as unknown.
-  A loop without a test of a counter is taken to run `UNKNOWN_TRIP` times.
+* A loop with a test of a counter has the trip count that the test says. Where it can be left by another branch too,
+  half of that; where the test has another condition, half of that but `EARLY_TRIP` at most; both are counted as
+  unknown. A loop without a test of a counter is taken to run `UNKNOWN_TRIP` times.
 * Every block in a loop runs as often as the branches inside say; a loop is left as often as it is entered, by each of
   its exits alike.
 """
@@ -18,6 +18,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .accesses import group, outlive
 from .conditions import probability
 from .flow_graph import Edge, FlowGraph, FlowLoop, flow_graph, left_by
 from .induction import EARLY_TRIP, Carried, Countable, countable
@@ -36,7 +37,7 @@ def flow_walk(view: FunctionView, blocks: list[Block]) -> FlowWalk | None:
 
 
 class FlowWalk:
-    """Use `enter` before a block's operations are added and `leave` after, for each block in `graph.order`."""
+    """Walk `blocks`, and add the operations of each to the view before you ask for the next."""
 
     def __init__(self, view: FunctionView, graph: FlowGraph) -> None:
         self.view = view
@@ -48,6 +49,8 @@ class FlowWalk:
         """The loops around the current block, outermost first."""
         self._loops: list[Loop] = []
         """The same, as loops of the view."""
+        self._outlived = False
+        """Whether an address has the counter of a loop that has ended."""
         view.back_edges = graph.n_back
         self._rename()
 
@@ -62,6 +65,8 @@ class FlowWalk:
             yield self.graph.blocks[at], loop, runs
             self._leave(at, loop, runs, view.nodes[first:])
         self._close(0)
+        if self._outlived:
+            group(self.view, self.view.accesses)
         reached = set(self.graph.order)
         for at, block in enumerate(self.graph.blocks):
             if at not in reached:
@@ -134,7 +139,9 @@ class FlowWalk:
         carried = []
         for k, argument in enumerate(arguments if whole else ()):
             if argument not in renamed:
-                starts, made = (tuple([renamed.get(e.values[k], e.values[k]) for e in es]) for es in (found.entering, found.back))
+                starts, made = (
+                    tuple([renamed.get(e.values[k], e.values[k]) for e in es]) for es in (found.entering, found.back)
+                )
                 carried.append(Carried(argument, starts, made, tuple(map(view.linear, made))))
         return carried
 
@@ -196,6 +203,9 @@ class FlowWalk:
             if left is not None:
                 entries = self._loops[left.depth].entries
                 self._runs[edge.target] = min(self._runs[edge.target] + entries / left.leads, MOST_EXECUTIONS)
+        for node in nodes:
+            if node.access is not None:
+                self._outlived |= outlive(view, node.access)
         if nodes and nodes[-1].op is op and edges:
             if len(edges) == 1:
                 self._pass(nodes[-1], edges[0])
@@ -203,7 +213,7 @@ class FlowWalk:
                 self._stand_for(nodes[-1], loop, edges)
 
     def _stand_for(self, node: Node, loop: Loop, edges: list[Edge]) -> None:
-        """A loop's own branch costs nothing; where no branch without a condition enters, it stands for the operation."""
+        """A loop's own branch costs nothing; it stands for the operation where no plain branch enters the loop."""
         node.operands = [v for edge in edges for v in edge.values if v != loop.iv]
         loop.nodes.pop()
         if any(len(self.graph.edges[e.source]) == 1 for e in self._chain[-1].entering):

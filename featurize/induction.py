@@ -1,7 +1,7 @@
 """Loops that a test ends: which value counts their iterations, from where, in what steps, and to where.
 
-The same for `scf.while` and for loops of a control-flow graph: values go round (`Carried`), and a comparison of one that
-moves by a constant with one that stays decides whether to go on.
+The same for `scf.while` and for loops of a control-flow graph: values go round (`Carried`), and a comparison of one
+that moves by a constant with one that stays decides whether to go on.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .program import Op
 from .values import Values
 
 EARLY_TRIP = float(UNKNOWN_TRIP)
-"""Most iterations that a loop is taken to run whose test has a condition besides those on its counter. Of `min(n / 2,
-16)`, n / 2, n / 4, the square root of n, and limits of 32, 64 and 128, it is nearest to the instructions that programs of
-the dataset with such loops execute."""
+"""Most iterations that a loop is taken to run whose test has a condition besides those on its counter: with a bound of
+n, `min(n / 2, EARLY_TRIP)`. Of n / 2, n / 4, sqrt n, and n / 2 limited to 16, 32, 64 or 128, this one comes nearest to
+the instructions that the dataset's programs with such loops execute (ten programs)."""
 _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "ne": "ne"}
 _NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne"}
 _MOST_TESTS = 16
@@ -59,9 +59,7 @@ class Countable:
     """There are other conditions to go on: the bounds give the most iterations."""
 
 
-def countable(
-    values: Values, carried: list[Carried], condition: int, *, stays: bool, after: bool
-) -> Countable | None:
+def countable(values: Values, carried: list[Carried], condition: int, *, stays: bool, after: bool) -> Countable | None:
     """How often a loop runs that goes on while a value `condition` is `stays`; None where the text does not tell.
 
     `after`: the test ends an iteration, so that the body runs once more than the test holds; else it begins one.

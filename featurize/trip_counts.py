@@ -38,7 +38,7 @@ class TripCounts:
     ) -> None:
         """Set trip count, executions and range of a loop that is entered `entries` times; no `uppers`: unknown.
 
-        `early`: the loop may be left before it reaches its bound; it is taken to run half as often, at most `early` times.
+        `early`: the loop may be left before its bound; it is taken to run half as often, at most `early` times.
         """
         loop.entries = entries
         try:

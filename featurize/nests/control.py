@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from ..affine import Linear, constant
@@ -80,7 +81,7 @@ def while_counted(view: FunctionView, op: Op) -> Countable | None:
     if condition.name != "scf.condition" or len(last.operands) != len(test.args) or not condition.operands:
         return None
     handed = condition.operands[1:]
-    passed = {a: view.linear(v) for a, v in zip(body.args, handed, strict=False)}
+    passed: dict[Hashable, Linear] = {a: view.linear(v) for a, v in zip(body.args, handed, strict=False)}
     carried = [
         Carried(argument, (start,), (following,), (view.linear(following).substitute(passed),))
         for argument, start, following in zip(test.args, op.operands, last.operands, strict=False)
