@@ -302,3 +302,22 @@ def test_what_a_counter_is_after_its_loop_is_not_known(view: View) -> None:
 }}""")
     assert [(a.known, a.stride) for a in found.accesses] == [(True, 1), (False, 0)]
     assert found.accesses[0].group != found.accesses[1].group
+
+
+def test_a_value_that_ways_through_a_loop_choose_keeps_its_uses_inside(view: View) -> None:
+    found = view(f"""{HEAD} cf.br ^head(%c0 : index)
+^head(%i: index):
+  %t = arith.cmpi slt, %i, %c8 : index
+  cf.cond_br %t, ^body, ^end
+^body:
+  cf.cond_br %p, ^join(%x : f32), ^join(%z : f32)
+^join(%v: f32):
+  %w = arith.mulf %v, %x : f32
+  memref.store %w, %A[%c0, %i] : {M}
+  %k = arith.addi %i, %c1 : index
+  cf.br ^head(%k : index)
+^end:
+  return
+}}""")
+    product = next(node for node in found.nodes if node.name == "arith.mulf")
+    assert product.home is found.loops[0]
