@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from .affine import AffineError, InlineMap, Linear, Term, constant, dot, make_term, parse_inline
+from .affine import AffineError, InlineMap, Linear, Term, constant, dot, make_term, parse_inline, variable
 from .attribute_text import closing, is_generic, mixed_list, property_text, static_list
 from .nodes import Access, Node, product
 from .op_classes import TENSOR_VIEWS
@@ -201,6 +201,28 @@ def place(values: Values, access: Access, memref: int, indices: list[Linear]) ->
     loop = access.loop
     if loop is not None:
         access.stride = terms.get(loop.iv, 0) * loop.step if access.linear else access.stride_in(loop)
+
+
+def outlive(values: Values, access: Access) -> bool:
+    """Make the counters of loops that have ended unknown in an address; whether there was one."""
+    loops = values.loop_of_iv
+    ended: dict[Hashable, Linear] = {
+        v: variable(("after", v)) for v in access.address.variables() if v in loops and loops[v].last
+    }
+    if ended:
+        access.indices = [index.substitute(ended) for index in access.indices]
+        access.address = access.address.substitute(ended)
+        access.linear = access.address.is_linear()
+        access.known = False
+    return bool(ended)
+
+
+def group(values: Values, accesses: list[Access]) -> None:
+    """Number the groups of accesses again."""
+    groups = values.access_groups
+    groups.clear()
+    for access in accesses:
+        access.group = groups.setdefault((access.root, access.address.part), len(groups))
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,11 @@ from .trip_counts import TripCounts, ancestors, component
 from .values import APPLIED, Values
 
 _INT = re.compile(r"-?\d+")
-_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_PREDICATES = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
 
 
 def probability(values: Values, trip_counts: TripCounts, op: Op, loop: Loop | None) -> float | None:
     """Share of the iterations in which the first region runs; None where the text does not tell."""
-    outer = ancestors(loop)
-    ivs = {a.iv for a in outer}
     try:
         if op.name == "affine.if":
             text = values.text_of(op)
@@ -29,14 +27,17 @@ def probability(values: Values, trip_counts: TripCounts, op: Op, loop: Loop | No
             condition = parse_set(values.attribute(match.group(1) if match else property_text(text, "condition")))
             operands = [values.linear(v) for v in op.operands]
             constraints = [(c.substitute(operands), eq) for c, eq in condition.constraints]
-        elif op.name == "scf.if" and op.operands:
+        elif op.name in ("scf.if", "cf.cond_br") and op.operands:
             constraints = _comparison(values, op.operands[0])
         else:
             return None
     except (AffineError, IndexError, ValueError):
         return None
     wanted: set[Hashable] = set().union(*(c.variables() for c, _ in constraints)) if constraints else set()
-    if not constraints or not wanted <= ivs:
+    if not constraints:
+        return None
+    outer = ancestors(loop)
+    if not wanted <= {a.iv for a in outer}:
         return None
     env, weights = trip_counts.domain(component(outer, wanted))
     holds = np.ones(len(weights), dtype=bool)
@@ -52,22 +53,23 @@ def _comparison(values: Values, value: int) -> list[tuple[Linear, bool]]:
     op = values.program.value_defs[value]
     if not isinstance(op, Op) or op.name != "arith.cmpi" or len(op.operands) != 2:
         return []
-    text = values.text_of(op).lstrip()
-    if is_generic(text):
-        match = _INT.search(property_text(text, "predicate"))
-        predicate = _PREDICATES[int(match.group())] if match else ""
-    else:
-        predicate = text.split(",", 1)[0].strip()
     a, b = (values.linear(v) for v in op.operands)
     one = constant(1)
     return {
         "eq": [(a - b, True)],
-        "slt": [(b - a - one, False)],
-        "ult": [(b - a - one, False)],
-        "sle": [(b - a, False)],
-        "ule": [(b - a, False)],
-        "sgt": [(a - b - one, False)],
-        "ugt": [(a - b - one, False)],
-        "sge": [(a - b, False)],
-        "uge": [(a - b, False)],
-    }.get(predicate, [])
+        "lt": [(b - a - one, False)],
+        "le": [(b - a, False)],
+        "gt": [(a - b - one, False)],
+        "ge": [(a - b, False)],
+    }.get(predicate_of(values, op), [])
+
+
+def predicate_of(values: Values, op: Op) -> str:
+    """The relation of an `arith.cmpi`, its sign left out: eq, ne, lt, le, gt or ge; "" where it cannot be read."""
+    text = values.text_of(op).lstrip()
+    if is_generic(text):
+        match = _INT.search(property_text(text, "predicate"))
+        number = int(match.group()) if match else -1
+        return _PREDICATES[number] if 0 <= number < len(_PREDICATES) else ""
+    written = text.split(",", 1)[0].strip()
+    return written if written in ("eq", "ne") else written[1:] if written[:1] in ("s", "u") else ""

@@ -9,20 +9,26 @@ Conventions
 * A loop over several dimensions (`scf.parallel`, `affine.parallel`, `scf.forall`, linalg) is one `Loop` per dimension.
 * Trip counts are averages per entry. Bounds that depend on outer loops are averaged over the outer iterations, exactly
   up to `POINT_BUDGET` of them and by stratified sampling (deterministic) beyond.
-* A trip count or extent that the text does not tell is taken as `UNKNOWN_TRIP` and counted in `loops.unknown`.
+* A trip count that depends on an unknown value of a known range is taken at the middle of that range, any other one
+  that the text does not tell, or extent, as `UNKNOWN_TRIP`; both are counted in `loops.unknown`.
 * A condition that the text does not tell is taken with probability 1/2.
+* Loops made of branches (`flow_walk`) are loops like those written as such.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from functools import partial
 from typing import Any
 
 from .accesses import ACCESSES, access_of
 from .affine import variable
 from .conditions import probability
+from .expectations import expected
+from .flow_walk import flow_walk
+from .induction import EARLY_TRIP
 from .loop_bounds import bounds_of
-from .nests import enter, implies, while_bounds
+from .nests import enter, implies, while_bounds, while_counted
 from .nodes import PROMOTED_ELEMENTS, UNKNOWN_TRIP, Access, Loop, Node, product
 from .op_classes import CLASSES, WHILE_LOOPS, is_bare_terminator, op_class
 from .program import Block, Op, Program
@@ -36,6 +42,8 @@ _BRANCHES = frozenset(
      "tosa.cond_if", "torch.prim.If")
 )  # fmt: skip
 _SYMBOL_TABLES = (".func", "builtin.module")
+Visit = tuple[Iterator[Op], Loop | None, float, int, Loop | None]
+"""Operations to add, the loop they are in, their executions, their block, and the loop that ends with them."""
 _MOST_KINDS = 20_000
 _kinds: dict[tuple[str, str], tuple[str, str, int]] = {}
 """(operation name, type of its first result) -> (class, element type, lanes)."""
@@ -62,8 +70,14 @@ class FunctionView(Values):
         self.back_edges = 0
         self.block_streams: list[list[Node]] = []
         """The real nodes of each block, in order."""
-        self._trip_counts = TripCounts(self.loop_of_iv)
+        self._trip_counts = TripCounts(self.loop_of_iv, partial(expected, self))
         self._synthetic = 0
+        self.renamed: dict[int, int] = {}
+        """Block argument -> the one value that it stands for."""
+        self.chosen: dict[int, Loop] = {}
+        """Block argument of a control-flow graph that is one of several values -> the loop that it is in."""
+        self.own: set[Op] = set()
+        """Operations that are a loop's own and cost nothing: the test and the step of its counter."""
         self.memo: dict[str, Any] = {}
         """What groups share beyond this class, by name."""
         self.arguments: list[int] = []
@@ -76,10 +90,18 @@ class FunctionView(Values):
 
     def _walk(self) -> None:
         blocks = [b for r in self.function.regions for b in r.blocks]
+        flow = flow_walk(self, blocks) if len(blocks) > 1 else None
+        if flow is not None:
+            for block, loop, execs in flow.blocks():
+                self._visit([(iter(block.ops), loop, execs, self._open_block(), None)])
+            return
         factors = self._cfg_factors(blocks)
-        stack: list[tuple[Iterator[Op], Loop | None, float, int, Loop | None]] = []
+        stack: list[Visit] = []
         for block, factor in reversed(list(zip(blocks, factors, strict=True))):
             stack.append((iter(block.ops), None, factor, self._open_block(), None))
+        self._visit(stack)
+
+    def _visit(self, stack: list[Visit]) -> None:
         while stack:
             ops, loop, execs, block_id, closing = stack[-1]
             for op in ops:
@@ -109,7 +131,7 @@ class FunctionView(Values):
                     self._close(closing)
 
     def _cfg_factors(self, blocks: list[Block]) -> list[float]:
-        """How often each block of a control-flow graph runs: UNKNOWN_TRIP for each back edge that spans it."""
+        """How often each block runs where loops cannot be told: UNKNOWN_TRIP for each edge back in the text over it."""
         factors = [1.0] * len(blocks)
         if len(blocks) < 2:
             return factors
@@ -177,8 +199,25 @@ class FunctionView(Values):
             self._linear[iv] = variable(iv)
         return loop
 
+    def rename(self, argument: int, value: int) -> None:
+        """Take a block argument for the value that it stands for."""
+        value = self.renamed.get(value, value)
+        self.renamed[argument] = value
+        self._linear[argument] = self.linear(value)
+
+    def release(self, loop: Loop) -> None:
+        """Take what is a loop's own out of its body."""
+        for node in loop.nodes:
+            if node.op in self.own:
+                node.operands = node.results = ()
+                node.cls = "yield"
+                node.free = True
+        loop.nodes = [node for node in loop.nodes if not node.free]
+
     def _close(self, loop: Loop) -> None:
         """Set the end of a loop's body, and of the loops of the same op around it."""
+        if self.own:
+            self.release(loop)
         current: Loop | None = loop
         while current is not None and current.node is loop.node:
             current.last = len(self.nodes)
@@ -190,14 +229,23 @@ class FunctionView(Values):
         name = op.name
         body = op.regions[0].blocks[0] if op.regions and op.regions[0].blocks else None
         args = list(body.args) if body is not None else []
-        dims = (while_bounds(self, op) if name in _COUNTED else bounds_of(self, op, args)) or [([], [], 1)]
+        counted = while_counted(self, op) if name == "scf.while" else None
+        if counted is not None:
+            self.own.update(counted.own)
+            dims = [(counted.lowers, counted.uppers, counted.step)]
+        else:
+            dims = (while_bounds(self, op) if name in _COUNTED else bounds_of(self, op, args)) or [([], [], 1)]
         loop = parent
         for i, (lowers, uppers, step) in enumerate(dims):
             iv: Hashable = args[i] if i < len(args) and name not in WHILE_LOOPS else self._new_iv()
+            if counted is not None:
+                iv = counted.counter
             loop = self._new_loop(name, loop, iv, node)
             loop.parallel = name in ("affine.parallel", "scf.parallel", "scf.forall")
             loop.step = step
-            self._trip_counts.count(loop, lowers, uppers, execs if i == 0 else loop.parent.execs)  # type: ignore[union-attr]
+            entries = execs if i == 0 else loop.parent.execs  # type: ignore[union-attr]
+            early = EARLY_TRIP if counted is not None and counted.early else 0.0
+            self._trip_counts.count(loop, lowers, uppers, entries, early=early)
         assert loop is not None
         for level in self.loops[len(self.loops) - len(dims) :]:
             level.first = len(self.nodes)
@@ -210,7 +258,11 @@ class FunctionView(Values):
                 loop.carried.append((arg, yielded[i] if len(yielded) == len(carried) else None))
         elif name in WHILE_LOOPS and len(op.regions) == 2 and op.regions[1].blocks:
             last = op.regions[1].blocks[0].ops[-1] if op.regions[1].blocks[0].ops else None
+            if name == "scf.while":
+                self._join(op, loop)
             for i, arg in enumerate(args):
+                if counted is not None and arg == counted.counter:
+                    continue
                 loop.carried.append((arg, last.operands[i] if last is not None and i < len(last.operands) else None))
         first = True
         for region in reversed(op.regions):
@@ -219,6 +271,16 @@ class FunctionView(Values):
                 first = False
         if first:
             self._close(loop)
+
+    def _join(self, op: Op, loop: Loop) -> None:
+        """What the condition of an `scf.while` hands to the body: a value that goes round is the same one there."""
+        before, after = (region.blocks[0] for region in op.regions)
+        condition = before.ops[-1] if before.ops else None
+        for arg, value in zip(after.args, condition.operands[1:] if condition is not None else (), strict=False):
+            if value in before.args:
+                self.rename(arg, value)
+            else:
+                self.chosen[arg] = loop
 
     def _new_iv(self) -> Hashable:
         self._synthetic += 1
@@ -243,6 +305,11 @@ class FunctionView(Values):
     # ---- def-use ------------------------------------------------------------------------------------------------
 
     def _connect(self) -> None:
+        renamed = self.renamed
+        if renamed:
+            for node in self.nodes:
+                if any(v in renamed for v in node.operands):
+                    node.operands = [renamed.get(v, v) for v in node.operands]
         defining = self.defining
         for node in self.nodes:
             if node.operands:
@@ -261,7 +328,7 @@ class FunctionView(Values):
                 root = node.access.root if node.access is not None else None
                 if node.cls == "alloc":
                     root = node.results[0] if node.results else (node.operands[0] if node.operands else None)
-                node.free = root in made and root in reached and root not in kept
+                node.free = node.free or (root in made and root in reached and root not in kept)
         storing: set[Loop] = set()
         for node in self.nodes:
             if node.cls in _WRITES and not node.free:
@@ -269,7 +336,7 @@ class FunctionView(Values):
                 while loop is not None and loop not in storing:
                     storing.add(loop)
                     loop = loop.parent
-        level: dict[int, Loop | None] = {}
+        level: dict[int, Loop | None] = {**self.chosen}
         for loop in self.loops:
             if isinstance(loop.iv, int):
                 level[loop.iv] = loop
@@ -295,6 +362,8 @@ class FunctionView(Values):
                     at = level.get(v)
                     if at is not None and at.depth > depth:
                         best, depth = at, at.depth
+                if best is not None and best.last <= node.index:  # made in a loop that has ended
+                    best = _around(node, level)
                 node.home = best
             if node.home is not None:
                 for v in node.results:
@@ -304,6 +373,18 @@ class FunctionView(Values):
     def innermost(self) -> list[Loop]:
         """Loops without a loop inside."""
         return [loop for loop in self.loops if not loop.children]
+
+
+def _around(node: Node, level: dict[int, Loop | None]) -> Loop | None:
+    """The innermost loop around a node of those that make its operands, or that those are in."""
+    best: Loop | None = None
+    for v in node.operands:
+        at = level.get(v)
+        while at is not None and at.last <= node.index:
+            at = at.parent
+        if at is not None and (best is None or at.depth > best.depth):
+            best = at
+    return best
 
 
 _WRITES = frozenset(("store", "call", "copy", "sync", "other"))

@@ -172,17 +172,25 @@ def _forall(values: Values, op: Op) -> list[Dimension]:
 def _scf_dim(lower: Linear, upper: Linear, step: Linear) -> Dimension:
     if step.terms or step.const <= 0:
         return [lower], [], 1
-    uppers = [upper]
-    if len(upper.terms) == 1 and upper.const == 0:
-        ((term, coefficient),) = upper.terms.items()
-        if isinstance(term, Term) and term.kind == "min" and coefficient == 1:
-            uppers = list(term.args)
-    lowers = [lower]
-    if len(lower.terms) == 1 and lower.const == 0:
-        ((term, coefficient),) = lower.terms.items()
-        if isinstance(term, Term) and term.kind == "max" and coefficient == 1:
-            lowers = list(term.args)
-    return lowers, uppers, step.const
+    return split_max(lower), split_min(upper), step.const
+
+
+def split_min(bound: Linear) -> list[Linear]:
+    """The bounds of which a bound is the least: itself, or the arguments of a minimum."""
+    return _split(bound, "min")
+
+
+def split_max(bound: Linear) -> list[Linear]:
+    """The bounds of which a bound is the largest: itself, or the arguments of a maximum."""
+    return _split(bound, "max")
+
+
+def _split(bound: Linear, kind: str) -> list[Linear]:
+    if len(bound.terms) == 1 and bound.const == 0:
+        ((term, coefficient),) = bound.terms.items()
+        if isinstance(term, Term) and term.kind == kind and coefficient == 1:
+            return list(term.args)
+    return [bound]
 
 
 def _grouped(flat: list[Linear], groups: str, n: int) -> list[list[Linear]]:

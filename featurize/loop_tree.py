@@ -72,7 +72,7 @@ def _lines(view: FunctionView, glyphs: Glyphs) -> Iterator[tuple[str, int]]:
     top = [node for node in view.nodes if node.loop is None]
     for text in _work(view, top, accesses.get(id(None), []), names, None, "outside loops: " if view.loops else ""):
         yield text, 0
-    if view.back_edges:
+    if view.back_edges and not any(loop.kind == "cf" for loop in view.loops):
         yield f"loops made of branches: {view.back_edges:,} (each ? iterations)", 0
     stack = [(loop, "", i == len(view.top_loops) - 1) for i, loop in enumerate(view.top_loops)][::-1]
     while stack:

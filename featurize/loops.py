@@ -42,7 +42,10 @@ FEATURES: dict[str, tuple[str, str]] = {
     "loops.exits_log": ("log1p of loop entries over all loops", "log count"),
     "loops.perfect": ("1 where each loop with a loop inside holds nothing else", "flag"),
     "loops.imperfect": ("loops that hold a loop and other work, or several loops", "count"),
-    "loops.unknown": ("loops whose trip count the text does not tell (taken as 16)", "count"),
+    "loops.unknown": (
+        "loops whose trip count the text does not tell (taken as 16, or the middle of a known range)",
+        "count",
+    ),
     "loops.constant": ("loops with the same trip count each time", "count"),
     "loops.variable": ("loops whose trip count depends on outer loops", "count"),
     "loops.while": ("loops with a condition of their own: scf.while and those of graph dialects", "count"),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..errors import SchemaError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised whenever a feature of the same name changes its meaning."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import lru_cache
 from typing import Any
 
@@ -27,18 +27,34 @@ Env = dict[Hashable, Any]
 class TripCounts:
     """Counts the iterations of one function's loops, and remembers the iteration domains it looked at."""
 
-    def __init__(self, loop_of_iv: dict[Hashable, Loop]) -> None:
+    def __init__(self, loop_of_iv: dict[Hashable, Loop], expected: Callable[[Linear, set[Hashable]], Linear | None]):
         self.loop_of_iv = loop_of_iv
+        self._expected = expected
+        """Replaces what is in no set of loop variables by its expectation; None where that is not known."""
         self._domains: dict[tuple[int, ...], tuple[Env, FloatArray]] = {}
 
-    def count(self, loop: Loop, lowers: list[Linear], uppers: list[Linear], entries: float) -> None:
-        """Set trip count, executions and range of a loop that is entered `entries` times; no `uppers`: unknown."""
+    def count(
+        self, loop: Loop, lowers: list[Linear], uppers: list[Linear], entries: float, *, early: float = 0.0
+    ) -> None:
+        """Set trip count, executions and range of a loop that is entered `entries` times; no `uppers`: unknown.
+
+        `early`: the loop may be left before its bound; it is taken to run half as often, at most `early` times.
+        """
         loop.entries = entries
         try:
             self._count(loop, lowers, uppers, entries)
         except OverflowError:  # bounds beyond all floats
             loop.low = loop.high = 0.0
             self._count(loop, [], [], entries)
+        if early and loop.differences:
+            self._guess(loop, min(loop.trip / 2, early))
+
+    def _guess(self, loop: Loop, trip: float) -> None:
+        """Take a loop to run so often, once where it would be less, and for unknown."""
+        loop.unknown = True
+        loop.constant_trip = False
+        loop.trip = max(trip, min(loop.trip, 1.0))
+        loop.execs = min(loop.entries * loop.trip, MOST_EXECUTIONS)
 
     def _count(self, loop: Loop, lowers: list[Linear], uppers: list[Linear], entries: float) -> None:
         loop.lowers = lowers
@@ -53,15 +69,23 @@ class TripCounts:
             loop.low = float(low)
             loop.high = loop.low + max(0.0, trip - 1) * loop.step
             return
+        if not uppers:
+            self._unknown(loop, entries)
+            return
         outer = ancestors(loop.parent)
         ivs = {a.iv for a in outer}
         differences = [u - lo for lo in lowers for u in uppers]
         known = [d for d in differences if d.variables() <= ivs]
+        share = 0.0
+        if not known:
+            known = [d for d in (self._expected(d, ivs) for d in differences) if d is not None]
+            share = 1.0
+        if not known:  # a start that may be anywhere below a known end
+            known = [u for u in uppers if u.variables() <= ivs]
+            share = 0.5
         loop.differences = known
         if not known:
-            loop.unknown = True
-            loop.execs = min(entries * UNKNOWN_TRIP, MOST_EXECUTIONS)
-            loop.low, loop.high = self._range(loop)
+            self._unknown(loop, entries)
             return
         if all(not d.terms for d in known):
             loop.trip = loop.max_trip = float(max(0, -(-min(d.const for d in known) // loop.step)))
@@ -69,6 +93,18 @@ class TripCounts:
         else:
             self._average(loop, component(outer, set().union(*(d.variables() for d in known))))
         loop.execs = min(entries * loop.trip, MOST_EXECUTIONS)
+        loop.low, loop.high = self._range(loop)
+        if share and loop.trip > 0:
+            self._guess(loop, loop.trip * share)
+        elif share:
+            loop.differences = []
+            self._unknown(loop, entries)
+
+    def _unknown(self, loop: Loop, entries: float) -> None:
+        loop.unknown = True
+        loop.trip = loop.max_trip = float(UNKNOWN_TRIP)
+        loop.constant_trip = False
+        loop.execs = min(entries * UNKNOWN_TRIP, MOST_EXECUTIONS)
         loop.low, loop.high = self._range(loop)
 
     def _average(self, loop: Loop, group: tuple[Loop, ...]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..nodes import Loop, Node
 from ..program import Op
 from . import linalg, stablehlo, tensors, torch, tosa, triton
-from .control import while_bounds
+from .control import while_bounds, while_counted
 from .nest import MISFITS, Implied, ImpliedNest, Touch
 from .walk import expand
 
@@ -83,4 +83,4 @@ def enter(view: FunctionView, op: Op, node: Node, stack: list[Any], parent: Loop
         view._push_regions(op, stack, parent, execs)
 
 
-__all__ = ["Implied", "ImpliedNest", "Touch", "enter", "implies", "while_bounds"]
+__all__ = ["Implied", "ImpliedNest", "Touch", "enter", "implies", "while_bounds", "while_counted"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from ..affine import Linear, constant
+from ..induction import Carried, Countable, countable
 from ..program import Block, Op
 from .nest import MISFITS, ints, property_of
 
@@ -68,6 +70,23 @@ def while_bounds(view: FunctionView, op: Op) -> list[Bounds]:
     except MISFITS:
         n = None
     return [([], [], 1)] if n is None else [([constant(0)], [constant(n)], 1)]
+
+
+def while_counted(view: FunctionView, op: Op) -> Countable | None:
+    """An `scf.while` that a comparison of a counter ends."""
+    test, body = _block(op, 0), _block(op, 1)
+    if test is None or body is None or not test.ops or not body.ops:
+        return None
+    condition, last = test.ops[-1], body.ops[-1]
+    if condition.name != "scf.condition" or len(last.operands) != len(test.args) or not condition.operands:
+        return None
+    handed = condition.operands[1:]
+    passed: dict[Hashable, Linear] = {a: view.linear(v) for a, v in zip(body.args, handed, strict=False)}
+    carried = [
+        Carried(argument, (start,), (following,), (view.linear(following).substitute(passed),))
+        for argument, start, following in zip(test.args, op.operands, last.operands, strict=False)
+    ]
+    return countable(view, carried, condition.operands[0], stays=True, after=len(body.ops) == 1)
 
 
 def _loop_count(view: FunctionView, op: Op) -> int | None:
@@ -168,4 +187,4 @@ def _step(view: FunctionView, value: int, counter: int | None) -> int | None:
     return None
 
 
-__all__ = ["integer", "integers", "while_bounds"]
+__all__ = ["integer", "integers", "while_bounds", "while_counted"]

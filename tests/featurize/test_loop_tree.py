@@ -158,12 +158,24 @@ def test_operations_on_tensors_are_drawn_as_the_loops_they_imply() -> None:
     assert "1 flop, 2 loads, 1 store" in drawn
 
 
-def test_branches_that_make_loops_are_counted() -> None:
+def test_branches_that_make_loops_are_drawn() -> None:
     text = """func.func @f(%c: i1) {
         cf.br ^a
       ^a:
         cf.cond_br %c, ^a, ^b
       ^b:
+        return }"""
+    assert "cf d0: ? iterations" in _draw(text)
+
+
+def test_branches_that_make_no_loops_are_counted() -> None:
+    text = """func.func @f(%c: i1) {
+        cf.cond_br %c, ^a, ^b
+      ^a:
+        cf.br ^b
+      ^b:
+        cf.cond_br %c, ^a, ^e
+      ^e:
         return }"""
     assert "loops made of branches: 1 (each ? iterations)" in _draw(text)
 

@@ -66,7 +66,7 @@ def test_while_loop_is_unknown_and_finite(view: View) -> None:
     assert found["loops.max_trip"] == 16
 
 
-def test_back_edges_of_a_control_flow_graph(view: View) -> None:
+def test_loop_of_branches_without_a_counter_is_unknown(view: View) -> None:
     found = loops(
         view("""func.func @kernel(%c: i1, %A: memref<8xf32>, %x: f32, %i: index) {
   cf.br ^head
@@ -76,8 +76,24 @@ def test_back_edges_of_a_control_flow_graph(view: View) -> None:
 ^end:
   return }""")
     )
-    assert found["loops.back_edges"] == 1
-    assert found["loops.count"] == 0
+    assert found["loops.back_edges"] == found["loops.count"] == found["loops.unknown"] == 1
+    assert found["loops.volume_max"] == 16
+    assert found["loops.branches"] == 0
+
+
+def test_cycle_with_two_entries_has_back_edges_and_no_loops(view: View) -> None:
+    found = view("""func.func @kernel(%c: i1, %A: memref<8xf32>, %x: f32, %i: index) {
+  cf.cond_br %c, ^a, ^b
+^a:
+  memref.store %x, %A[%i] : memref<8xf32>
+  cf.br ^b
+^b:
+  cf.cond_br %c, ^a, ^end
+^end:
+  return }""")
+    assert loops(found)["loops.back_edges"] == 1
+    assert loops(found)["loops.count"] == 0
+    assert found.accesses[0].weight == 16
 
 
 def test_function_without_loops(view: View) -> None:
