@@ -57,6 +57,8 @@ _KERNEL: dict[str, tuple[str, str]] = {
     "library_calls": ("calls of math and conversion functions in one iteration", "count"),
     "store_run": ("most elements next to one another that one iteration stores", "elements"),
     "load_run": ("most elements next to one another that one iteration loads", "elements"),
+    "conflicts": ("pairs of accesses that meet, so that it stays scalar", "count"),
+    "check_fails": ("1 where accesses meet that only a check at run time can tell apart", "flag"),
     "carried_latency": ("cycles each iteration waits for the one before", "cycles"),
     "chain": ("longest dependence chain of one iteration", "cycles"),
     "throughput": ("cycles of one iteration without dependences", "cycles"),
@@ -364,8 +366,8 @@ def codegen(view: FunctionView) -> dict[str, float]:
     costs = []
     for k in kernels:
         b = k.body
-        width = max(1.0, float(b.vector_width))
         gain = b.vector_gain
+        width = float(b.vector_width) if gain > 1 else 1.0
         per_iteration = x86_size(b) / gain + 2.5 / max(1.0, k.unroll * k.vectors) / width
         own_cycles = b.execs * max(b.throughput / gain, b.carried_latency if width == 1 else 0.0, 0.25)
         instructions += b.execs * per_iteration
@@ -470,6 +472,8 @@ def _describe(k: Kernel) -> dict[str, float]:
         "library_calls": b.library_calls,
         "store_run": b.run(stores=True),
         "load_run": b.run(stores=False),
+        "conflicts": float(b.conflicts),
+        "check_fails": float(b.meets),
         "carried_latency": b.carried_latency,
         "chain": b.chain,
         "throughput": b.throughput,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from functools import lru_cache
 
 from .affine import Term, variable
@@ -54,6 +54,9 @@ _FORWARDING = 5.0
 """Cycles from a store to a load of the same address."""
 _FREE = frozenset(("const", "yield", "loop"))
 _SIZED = FLOAT_CLASSES | {"load", "store"}
+_MEMORY = frozenset(("load", "store"))
+_NARROW = 32
+"""Bits that arithmetic and comparisons take at least, as C has it."""
 _HALF = ("bf16", "f16")
 _INDUCTION = (".addi", ".subi", ".add", ".sub")
 _REDUCING = (
@@ -96,10 +99,12 @@ class Body:
         "library_calls",
         "live",
         "loop",
+        "meets",
         "memory_reductions",
         "merged",
         "near_copies",
         "nodes",
+        "packed",
         "recurrences",
         "reducible_stores",
         "roots",
@@ -137,7 +142,7 @@ class Body:
         self.trip = loop.trip if loop is not None else 1.0
         self.merged = weights is not None
         counts: dict[str, float] = {}
-        size = throughput = vector_ops = library_calls = elsewhere = converted = divided = 0.0
+        size = throughput = vector_ops = library_calls = elsewhere = converted = divided = packed = 0.0
         rounded = False
         weight = 1.0
         widest = 0
@@ -187,10 +192,11 @@ class Body:
                 throughput += THROUGHPUT.get(cls, 0.5) * width * weight
             else:
                 throughput += THROUGHPUT.get(cls, 0.5) * weight
-            if element and cls in _SIZED:
+            if element:
                 bits = _bits(element)
-                if bits > widest:
+                if cls in _SIZED and bits > widest:
                     widest = bits
+                packed += weight * (bits if cls in _MEMORY else bits if bits > _NARROW else _NARROW)
         self.counts = counts
         self.size = size
         self.throughput = max(throughput * 0.5, size * 0.25)
@@ -198,6 +204,8 @@ class Body:
         self.float_ops = sum([n for c, n in counts.items() if c in FLOAT_CLASSES])
         self.vector_ops = vector_ops
         self.library_calls = library_calls
+        self.packed = packed
+        """Bits of the operands of all operations."""
         self.divided = divided
         self.rounded = rounded
         """Whether a bf16 result is rounded, which LLVM does not vectorize."""
@@ -213,8 +221,8 @@ class Body:
         if not self.vectorizable:
             self.size += converted * _F16_CONVERSIONS
         self._live()
-        width = self.vector_width
-        self.cycles = max(self.throughput / self.vector_gain, self.carried_latency if width == 1 else 0.0)
+        gain = self.vector_gain
+        self.cycles = max(self.throughput / gain, self.carried_latency if gain == 1 else 0.0)
         self.executed_ops = self.execs * size
 
     def run(self, stores: bool) -> float:
@@ -375,6 +383,8 @@ class Body:
         self.reducible_stores = 0
         self.recurrences = 0
         self.conflicts = 0
+        self.meets = False
+        """Whether accesses meet so that a check at run time fails."""
         self.distance = 0.0
         if loop is None:
             return
@@ -394,7 +404,6 @@ class Body:
             if not access.is_store:
                 by_root.setdefault(access.root, []).append(access)
         pairs = 0
-        inner = self.unrolled
         for store in self.accesses:
             if not store.is_store:
                 continue
@@ -405,7 +414,10 @@ class Body:
                 if pairs > 256:
                     break
                 if load.address.terms != terms:
-                    self.conflicts += load.stride_in(loop) != stride and _overlap(load, store, loop, inner)
+                    if load.stride_in(loop) != stride:
+                        meets, seen = _overlap(view, load, store, loop)
+                        self.conflicts += meets and seen
+                        self.meets = self.meets or meets
                     continue
                 gap = store.address.const - load.address.const
                 if stride == 0:
@@ -498,7 +510,9 @@ class Body:
         together = max(0.0, own - apart)
         if bits == 64:
             together += counts.get("imul", 0.0) * _WIDE_MULTIPLICATION
-        lane = together / width + _NEAR * self.near_copies + _STRIDED * self.gathered_copies
+        # each operation takes as many vectors as its own elements fill, which may be wider than those in memory
+        per_vector = max(together / width, self.packed / VECTOR_BITS * together / own if own else 0.0)
+        lane = per_vector + _NEAR * self.near_copies + _STRIDED * self.gathered_copies
         lane += _SCATTERED * self.gathered_stores + _DIVISION * self.divided + _VECTOR_CALL * calls
         able = (
             self.loop is not None
@@ -521,7 +535,7 @@ class Body:
         self.vectorizable = able
         self.vector_width = width if able else 1
         executed = lane - (_VECTOR_CALL - _CALL_SIZE - 2) * calls + self.elsewhere
-        self.vector_gain = max(1.0, self.size / executed) if able and executed else 1.0
+        self.vector_gain = max(1.0, self.size / executed) if able and executed and not self.meets else 1.0
 
 
 def _by_element(node: Node) -> tuple[float, float]:
@@ -563,21 +577,37 @@ def instructions_of(view: FunctionView, node: Node) -> float:
     return node.lanes * (2 * depth if node.element[:1] != "i" else 2 * math.log2(depth + 1) + 1)
 
 
-def _overlap(one: Access, other: Access, loop: Loop, inner: Sequence[Loop]) -> bool:
-    """Whether two accesses of one memref, a constant apart but for what these loops add, may meet while `loop` runs."""
-    loops = {x.iv: x for x in (loop, *inner)}
-    rest = [{name: c for name, c in a.address.terms.items() if name not in loops} for a in (one, other)]
-    if rest[0] != rest[1]:
-        return False
-    ranges = []
-    for access in (one, other):
+def _overlap(view: FunctionView, one: Access, other: Access, loop: Loop) -> tuple[bool, bool]:
+    """Whether what two accesses of one memref touch while `loop` runs meets each time, whatever the loops around it do;
+    and whether that is seen when it is compiled: they are a constant apart but for what the loop adds."""
+    if not (one.linear and other.linear):
+        return False, False
+    spans: list[tuple[float, float]] = []
+    apart: dict[Hashable, int] = {}
+    for access, sign in ((one, 1), (other, -1)):
         low = high = float(access.address.const)
         for name, c in access.address.terms.items():
-            if name in loops:
-                span = c * loops[name].step * max(0.0, loops[name].max_trip - 1)
-                low, high = low + min(0.0, span), high + max(0.0, span)
-        ranges.append((low, high))
-    return ranges[0][0] <= ranges[1][1] and ranges[1][0] <= ranges[0][1]
+            at = view.loop_of_iv.get(name)
+            if at is None:
+                return False, False
+            if _within(at, loop):
+                span = c * at.step * max(0.0, at.max_trip - 1)
+                low, high = low + c * at.low + min(0.0, span), high + c * at.low + max(0.0, span)
+            else:
+                apart[name] = apart.get(name, 0) + sign * c
+        spans.append((low, high))
+    least = most = 0.0
+    for name, c in apart.items():
+        at = view.loop_of_iv[name]
+        least, most = least + min(c * at.low, c * at.high), most + max(c * at.low, c * at.high)
+    (low, high), (start, end) = spans
+    return low + most <= end and high + least >= start, not any(apart.values())
+
+
+def _within(at: Loop | None, loop: Loop) -> bool:
+    while at is not None and at is not loop:
+        at = at.parent
+    return at is loop
 
 
 def _is_irregular(view: FunctionView, access: Access, loop: Loop | None) -> bool:
@@ -600,9 +630,7 @@ def _moves(view: FunctionView, name: Hashable, loop: Loop) -> bool:
         if node is None:
             return name not in view.arguments and not _carried_outside(name, loop)
         at = node.home
-    while at is not None and at is not loop:
-        at = at.parent
-    return at is loop
+    return _within(at, loop)
 
 
 def _carried_outside(name: Hashable, loop: Loop) -> bool:

@@ -143,6 +143,25 @@ def test_a_store_beside_loads_of_the_same_row_that_stand_still_is_a_conflict() -
     assert _hot(text.replace(" ROW", ""), arguments)["vector_width"] == 1
 
 
+def test_a_check_that_fails_each_time_leaves_the_scalar_loop() -> None:
+    """Floyd and Warshall: vectorized with a check, but column k of row i is always within the row that is stored."""
+    text = """
+  affine.for %k = 0 to 52 {
+    affine.for %i = 0 to 52 {
+      affine.for %j = 0 to 52 {
+        %0 = affine.load %a[%i, %j] : memref<52x52xi32>
+        %1 = affine.load %a[%i, %k] : memref<52x52xi32>
+        %2 = affine.load %a[%k, %j] : memref<52x52xi32>
+        %3 = arith.addi %1, %2 : i32
+        %4 = arith.minsi %0, %3 : i32
+        affine.store %4, %a[%i, %j] : memref<52x52xi32>
+      }
+    }
+  }"""
+    found = _hot(text, "%a: memref<52x52xi32>")
+    assert (found["check_fails"], found["conflicts"]) == (1, 0)
+
+
 def test_library_calls_are_counted() -> None:
     text = """
   affine.for %i = 0 to 1000 {

@@ -9,7 +9,7 @@ import pytest
 from irgauge.errors import SchemaError
 from irgauge.featurize import Featurizer, features_of
 from irgauge.featurize.describe import FIXED, GROUPS
-from irgauge.featurize.schema import Schema, is_op_name
+from irgauge.featurize.schema import SCHEMA_VERSION, Schema, is_op_name
 
 GOLDEN = [p.read_text() for p in sorted((Path(__file__).parent / "golden").glob("*.mlir"))]
 
@@ -17,7 +17,8 @@ GOLDEN = [p.read_text() for p in sorted((Path(__file__).parent / "golden").glob(
 def test_hash_depends_on_names_order_and_version() -> None:
     schema = Schema(("a.b", "c.d"))
     assert schema.hash == Schema(("a.b", "c.d")).hash
-    assert len({schema.hash, Schema(("c.d", "a.b")).hash, Schema(("a.b", "c.d"), 2).hash, Schema(("a.b",)).hash}) == 4
+    later = Schema(("a.b", "c.d"), SCHEMA_VERSION + 1)
+    assert len({schema.hash, Schema(("c.d", "a.b")).hash, later.hash, Schema(("a.b",)).hash}) == 4
 
 
 def test_vector_is_in_schema_order_whatever_the_order_of_the_dict() -> None:
