@@ -4,7 +4,7 @@ is judged.
 1. Space: log where labels pass 64, else plain (registers, shares, instructions per cycle).
 2. Columns: a short run keeps the features that matter for this target.
 3. Choice, on a few thousand rows, those of the first of the grouped folds judged (all variants of a program on one
-   side): with or without the analytical margin, then among the boosters, their mean, ridge and the roofline. The score
+   side): with or without the analytical margin, then among the boosters, ridge and the roofline. The score
    is the mean absolute error in log space (a relative error), or the RMSE in plain space.
 4. The chosen one learns from all rows outside that fold and predicts it; these errors on unseen programs make the
    intervals.
@@ -21,7 +21,7 @@ import numpy as np
 from ..data.splits import group_folds
 from ..data.targets import Target
 from . import analytical
-from .candidates import BOOSTERS, Settings, fit_candidate, fit_gate, mean_of, screen_columns
+from .candidates import BOOSTERS, CONTEST, Settings, fit_candidate, fit_gate, mean_of, screen_columns
 from .conformal import Intervals, calibrate
 from .target_model import Part, TargetModel, constant
 from .trees import Float32, Float64, Int32
@@ -62,7 +62,7 @@ def learn_target(
     X : float32 array of shape (n_rows, n_features), finite, columns as in `names`
     y : shape (n_rows,), labels in the target's unit; rows with NaN are left out
     groups : `program_id` of each row
-    candidates : what may be chosen; all of them by default
+    candidates : what may be chosen; `CONTEST` by default
 
     Raises
     ------
@@ -218,7 +218,7 @@ class _Task:
         self, inner: np.ndarray, outer: np.ndarray, candidates: Sequence[str] | None
     ) -> tuple[dict[str, float], str, str, tuple[Part, Part | None]]:
         """Scores of all candidates, the best one's name and margin, and its fit on the inner rows."""
-        allowed = tuple(candidates) if candidates is not None else (*BOOSTERS, "mean", "ridge", "roofline", "constant")
+        allowed = tuple(candidates) if candidates is not None else CONTEST
         margins = list(self.margins)
         scores: dict[str, float] = {}
         fits: dict[tuple[str, str], tuple[Part, Part | None]] = {}
