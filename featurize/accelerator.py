@@ -37,10 +37,11 @@ FEATURES: dict[str, tuple[str, str]] = {
     "accelerator.array_share": ("multiply-accumulates over those with channels rounded up", "share"),
     "accelerator.depthwise_share": ("share of the multiply-accumulates that are depthwise", "share"),
     "accelerator.array_cycles_log": ("log1p of cycles of a 16 x 16 array for all products", "log cycles"),
-    "accelerator.cycles_log": (
-        "log1p of cycles: for each step the slowest of array, element-wise unit (8 elements) and memory (16 bytes)",
-        "log cycles",
+    "accelerator.cycles": (
+        "cycles: for each step the slowest of array, element-wise unit (8 elements) and memory (16 bytes)",
+        "cycles",
     ),
+    "accelerator.cycles_log": ("log1p of accelerator.cycles", "log cycles"),
     "accelerator.utilization": ("multiply-accumulates over 256 times these cycles", "share"),
     "accelerator.cycles_largest": ("share of these cycles in the longest step", "share"),
     "accelerator.cycles_memory": ("share of these cycles in steps that wait for memory", "share"),
@@ -54,13 +55,16 @@ FEATURES: dict[str, tuple[str, str]] = {
     "accelerator.positions_log": ("log1p of output positions of array steps, mean weighted by cycles", "log count"),
     "accelerator.weights": ("elements of constants that array steps read", "count"),
     "accelerator.weights_log": ("log1p of accelerator.weights", "log count"),
+    "accelerator.weights_padded": ("accelerator.weights with output channels rounded up to multiples of 16", "count"),
     "accelerator.weights_padded_log": ("log1p of them with output channels rounded up to multiples of 16", "log count"),
     "accelerator.outputs": ("output channels of all array steps: one bias and one scale each", "count"),
-    "accelerator.constant_bytes_log": ("log1p of the bytes of all constants", "log bytes"),
+    "accelerator.constant_bytes": ("bytes of all constants", "bytes"),
+    "accelerator.constant_bytes_log": ("log1p of accelerator.constant_bytes", "log bytes"),
     "accelerator.peak_bytes": ("most bytes of tensors alive at once, with fused steps", "bytes"),
     "accelerator.peak_bytes_log": ("log1p of accelerator.peak_bytes", "log bytes"),
     "accelerator.peak_values": ("most tensors alive at once", "count"),
     "accelerator.step_bytes_max_log": ("log1p of the most bytes of the tensors of one step", "log bytes"),
+    "accelerator.traffic": ("bytes that all steps read and write, constants apart", "bytes"),
     "accelerator.traffic_log": ("log1p of the bytes that all steps read and write, constants apart", "log bytes"),
     "accelerator.reuse_distance": ("steps between making and last reading a tensor, mean", "count"),
 }  # fmt: skip
@@ -125,12 +129,12 @@ def accelerator(view: FunctionView) -> dict[str, float]:
     weights = [(s, sum(size.elements(v) for v in s.constants[:1])) for s in array]
     total = sum(n for _, n in weights)
     out["accelerator.weights"], out["accelerator.weights_log"] = total, math.log1p(total)
-    out["accelerator.weights_padded_log"] = math.log1p(
-        sum(n / s.channels_out * _rounded(s.channels_out) for s, n in weights)
-    )
+    padded = sum(n / s.channels_out * _rounded(s.channels_out) for s, n in weights)
+    out["accelerator.weights_padded"], out["accelerator.weights_padded_log"] = padded, math.log1p(padded)
     out["accelerator.outputs"] = sum(s.channels_out for s in array)
     constants = {v for s in steps for v in s.constants}
-    out["accelerator.constant_bytes_log"] = math.log1p(sum(map(size.bytes, constants)))
+    stored = sum(map(size.bytes, constants))
+    out["accelerator.constant_bytes"], out["accelerator.constant_bytes_log"] = stored, math.log1p(stored)
     _memory(out, view, steps, size)
     return out
 
@@ -175,7 +179,7 @@ def _cycles(out: dict[str, float], steps: Sequence[_Step], size: _Sizes) -> None
             memory += cycles
         elif cycles == units:
             elementwise += cycles
-    out["accelerator.cycles_log"] = math.log1p(total)
+    out["accelerator.cycles"], out["accelerator.cycles_log"] = total, math.log1p(total)
     if total:
         out["accelerator.utilization"] = out["accelerator.macs"] / (ARRAY * ARRAY * total)
         out["accelerator.cycles_largest"] = largest / total
@@ -214,7 +218,7 @@ def _memory(out: dict[str, float], view: FunctionView, steps: Sequence[_Step], s
     out["accelerator.peak_bytes"], out["accelerator.peak_bytes_log"] = peak, math.log1p(peak)
     out["accelerator.peak_values"] = float(most)
     out["accelerator.step_bytes_max_log"] = math.log1p(max(touched))
-    out["accelerator.traffic_log"] = math.log1p(sum(touched))
+    out["accelerator.traffic"], out["accelerator.traffic_log"] = sum(touched), math.log1p(sum(touched))
     made = [v for s in steps for v in s.writes]
     out["accelerator.reuse_distance"] = sum(last[v] - first[v] for v in made) / len(made) if made else 0.0
 

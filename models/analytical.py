@@ -30,10 +30,10 @@ class Machine:
     """Clock under one busy core."""
     issue_per_cycle: float = 4.0
     """Instructions completed per cycle in ordinary code."""
-    l1_miss_cycles: float = 4.0
-    """Per line brought from the second level, with prefetching: 64 bytes at 16 to 32 bytes a cycle."""
-    memory_miss_cycles: float = 14.0
-    """Per line brought from beyond the second level, with prefetching: about 17 GB/s a core."""
+    l1_miss_cycles: float = 2.0
+    """Per line brought from the second level, with prefetching: 64 bytes at 32 bytes a cycle."""
+    memory_miss_cycles: float = 7.0
+    """Per line brought from beyond the second level, with prefetching: about 34 GB/s a core."""
     bytes_per_instruction: float = 5.5
     """Mean length of an instruction in AVX2 code."""
     call_ns: float = 2.0
@@ -55,7 +55,7 @@ def _smaller(a: Value, b: float) -> Value:
 
 def _latency_ns(c: Column) -> Value:
     memory = ZEN4.l1_miss_cycles * c("access.lines_l1") + ZEN4.memory_miss_cycles * c("access.lines_llc")
-    return ZEN4.call_ns + (c("work.cycles") + memory) / ZEN4.ghz
+    return ZEN4.call_ns + (c("codegen.cycles") + memory) / ZEN4.ghz
 
 
 def _static_instructions(c: Column) -> Value:
@@ -83,19 +83,31 @@ _ESTIMATES: Mapping[str, Callable[[Column], Value]] = {
     "data_refs": _data_refs,
     "l1d_misses": lambda c: 1.0 + c("access.lines_l1"),
     "ll_misses": lambda c: 1.0 + c("access.lines_llc"),
-    "branch_mispredicts": lambda c: 2.0 + c("loops.innermost_entries"),
+    "branch_mispredicts": lambda c: 2.0 + c("codegen.exits"),
     "latency_ns": _latency_ns,
+    "cycles": lambda c: 100.0 + c("accelerator.cycles"),
+    "sram_bytes": lambda c: 16.0 + c("accelerator.peak_bytes"),
+    "dram_bytes": lambda c: 16.0 + c("accelerator.constant_bytes"),
+    "flash_bytes": lambda c: 16.0 + c("accelerator.constant_bytes"),
+    "dram_traffic_bytes": lambda c: 16.0 + c("accelerator.traffic") + c("accelerator.constant_bytes"),
+    "flash_traffic_bytes": lambda c: 16.0 + c("accelerator.constant_bytes"),
+    "weights_encoded_bytes": lambda c: 16.0 + c("accelerator.weights_padded"),
 }
 
 NEEDED = (
+    "accelerator.constant_bytes",
+    "accelerator.cycles",
+    "accelerator.peak_bytes",
+    "accelerator.traffic",
+    "accelerator.weights_padded",
     "access.lines_l1",
     "access.lines_llc",
+    "codegen.cycles",
+    "codegen.exits",
     "codegen.hot.unrolled_size",
     "codegen.instructions",
     "codegen.static_size",
     "liveness.over_16",
-    "loops.innermost_entries",
-    "work.cycles",
     "work.float_ops",
     "work.int_ops",
     "work.loads",

@@ -35,7 +35,7 @@ def made_up_table(n_programs: int = 60, variants: int = 5, seed: int = 0) -> Tab
     X[:, where["ops.arith.addf"]] = unroll
     X[:, where["ops.arith.mulf"]] = 2 * unroll
     X[:, where["liveness.over_16"]] = np.maximum(0, 3 * unroll - 13)
-    X[:, where["work.cycles"]] = np.floor(X[:, where["work.loads"]] / 2)
+    X[:, where["codegen.cycles"]] = np.floor(X[:, where["work.loads"]] / 2)
     X[:, where["ops.unknown"]] = 0
     X[:, where["work.loop_iterations"]] = np.floor(size / unroll)
     loads = X[:, where["work.loads"]].astype(float)

@@ -34,7 +34,7 @@ def test_ten_times_the_work_costs_about_ten_times_as_much(target: str) -> None:
 
 def test_misses_cost_time() -> None:
     row = np.zeros((1, len(COLUMNS)), np.float32)
-    row[0, COLUMNS["work.cycles"]] = 1e6
+    row[0, COLUMNS["codegen.cycles"]] = 1e6
     far = row.copy()
     far[0, COLUMNS["access.lines_llc"]] = 1e6
     assert analytical.estimate("latency_ns", far, COLUMNS)[0] > 5 * analytical.estimate("latency_ns", row, COLUMNS)[0]

@@ -68,6 +68,7 @@ def test_a_program_far_larger_than_any_seen_is_extrapolated(table: Table, quick:
         "work.stores",
         "work.loop_iterations",
         "work.float_ops",
+        "codegen.cycles",
         "access.lines_l1",
         "access.lines_llc",
     ):
