@@ -17,6 +17,7 @@ import pytest
 from irgauge.cli import main
 from irgauge.data.targets import X86, targets_of
 from irgauge.featurize.describe import FIXED, GROUPS
+from irgauge.featurize.schema import SCHEMA_VERSION
 from irgauge.models.predictor import load
 
 MATMUL = Path(__file__).parent.parent / "examples" / "matmul.mlir"
@@ -155,7 +156,7 @@ def test_featurize_forms_agree(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert _run(capsys, "featurize", str(MATMUL), *SEVERAL, "-o", str(table)) == (0, "", "")
     parquet = pytest.importorskip("pyarrow.parquet").read_table(table)
     assert parquet.column_names == header
-    assert parquet.schema.metadata == {b"irgauge.schema_version": b"1"}
+    assert parquet.schema.metadata == {b"irgauge.schema_version": str(SCHEMA_VERSION).encode()}
     assert [{k: str(v) for k, v in row.items()} for row in parquet.to_pylist()] == _as_csv(out)
 
 
@@ -552,7 +553,7 @@ def test_check_is_silent_where_all_limits_are_kept(capsys: pytest.CaptureFixture
 
 
 def test_check_names_file_function_target_and_limit(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = _run(capsys, "check", "--max", "latency_ns=10", "--min", "mca_ipc=100", str(MATMUL))
+    code, out, err = _run(capsys, "check", "--max", "latency_ns=10", "--min", "x86-64-v3/mca_ipc=100", str(MATMUL))
     assert (code, err) == (1, "")
     first, second = out.splitlines()
     (function,) = _json(capsys, "predict", str(MATMUL), "--target", "latency_ns")  # type: ignore[misc]
@@ -564,7 +565,7 @@ def test_check_names_file_function_target_and_limit(capsys: pytest.CaptureFixtur
 def test_check_goes_on_after_a_file_it_cannot_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     bad = tmp_path / "bad.mlir"
     bad.write_text("not MLIR")
-    code, out, err = _run(capsys, "check", "--max", "spills=1000", "--format", "json", str(bad), str(MATMUL))
+    code, out, err = _run(capsys, "check", "--max", "x86-64-v3/spills=1000", "--format", "json", str(bad), str(MATMUL))
     assert code == 1
     assert err.startswith(f"{bad}:1:1")
     (row,) = json.loads(out)
@@ -572,12 +573,12 @@ def test_check_goes_on_after_a_file_it_cannot_read(capsys: pytest.CaptureFixture
 
 
 def test_a_limit_that_is_just_reached_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    (function,) = _json(capsys, "predict", str(MATMUL), "--target", "code_bytes")  # type: ignore[misc]
+    (function,) = _json(capsys, "predict", str(MATMUL), "--target", "x86-64-v3/code_bytes")  # type: ignore[misc]
     value = int(function["predictions"][0]["value"])
     for option in ("--max", "--min"):
-        assert _run(capsys, "check", option, f"code_bytes={value}", str(MATMUL))[0] == 0
-    assert _run(capsys, "check", "--max", f"code_bytes={value - 1}", str(MATMUL))[0] == 1
-    assert _run(capsys, "check", "--min", f"code_bytes={value + 1}", str(MATMUL))[0] == 1
+        assert _run(capsys, "check", option, f"x86-64-v3/code_bytes={value}", str(MATMUL))[0] == 0
+    assert _run(capsys, "check", "--max", f"x86-64-v3/code_bytes={value - 1}", str(MATMUL))[0] == 1
+    assert _run(capsys, "check", "--min", f"x86-64-v3/code_bytes={value + 1}", str(MATMUL))[0] == 1
 
 
 def test_check_without_a_limit_or_with_a_wrong_one_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,7 +73,7 @@ def test_a_long_line_is_not_kept() -> None:
 
 def test_the_answer_says_what_predict_says(model: irgauge.CostModel) -> None:
     response = ask(model, {"id": [1, "a"], "mlir": MATMUL, "targets": ["spills", "latency_ns"], "device": "x86-64-v3"})
-    (expected,) = model.predict(MATMUL, targets=["spills", "latency_ns"])
+    (expected,) = model.predict(MATMUL, targets=["spills", "latency_ns"], device="x86-64-v3")
     assert response == {"id": [1, "a"], "functions": [expected.to_plain()]}
 
 
@@ -117,7 +117,11 @@ BAD: dict[str, tuple[bytes, str, str]] = {
     "not MLIR": (b'{"mlir": "nonsense {"}', "ReadError", "<text>:1:"),
     "lone surrogate": (b'{"mlir": "\\ud800"}', "ReadError", "<text>:1:"),
     "unknown target": (b'{"mlir": "func.func @f() { return }", "targets": ["x"]}', "UsageError", "Known: x86-64-v3/"),
-    "unknown device": (b'{"mlir": "func.func @f() { return }", "device": "x"}', "UsageError", "Known: x86-64-v3"),
+    "unknown device": (
+        b'{"mlir": "func.func @f() { return }", "device": "x"}',
+        "UsageError",
+        "Known: neoverse-v2, x86-64-v3",
+    ),
 }
 
 

@@ -332,7 +332,7 @@ def test_grid_search_learns_a_real_target() -> None:
     """Labelled kernels: the search finds a vocabulary, and beats the mean on programs that it has not seen."""
     columns = ["mlir", "program_id", "x86-64-v3/static_instructions"]
     frame = pandas.read_parquet(SETS / "kernel.parquet", columns=columns)
-    frame = frame[frame["mlir"].str.len() < 2000].sample(60, random_state=0)
+    frame = frame[frame["mlir"].str.len() < 2000].sample(200, random_state=0)
     y = np.log1p(frame["x86-64-v3/static_instructions"])
     trees = ExtraTreesRegressor(n_estimators=20, random_state=0)
     pipe = make_pipeline(Featurizer(sparse_output=True), MaxAbsScaler(), trees)

@@ -44,7 +44,7 @@ def test_a_pipeline_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(optimizer, "_CPU_SECONDS", 1)
     monkeypatch.setattr(optimizer, "_running", {})
     endless = KERNEL.replace("to 7 ", "to 70000000 ").replace("8xf32", "80000000xf32")
-    with pytest.raises(LabelError, match=r"it-timeout: its processor time is used up"):
+    with pytest.raises(LabelError, match=r"it-timeout: its time is used up"):
         optimize(endless, "builtin.module(func.func(affine-loop-unroll{unroll-factor=-1}))", step="it")
     assert "affine.for" not in optimize(KERNEL, UNROLL, step="it")
     optimizer._end_all()
