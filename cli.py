@@ -201,7 +201,7 @@ def _parser() -> argparse.ArgumentParser:
     build = command("build", _dataset_build, "generate, label and write a dataset; resumes where it stopped", dataset)
     build.add_argument(
         "track",
-        choices=("kernel", "npu", "real"),
+        choices=(*TRACK_NAMES, "real"),
         help="kernel, npu: our programs for CPUs and for NPUs; real: functions of the corpus",
     )
     _log(build)
@@ -235,7 +235,7 @@ def _parser() -> argparse.ArgumentParser:
     verify = command(
         "verify", _dataset_verify, "label a random sample again and compare the exact targets bit for bit", dataset
     )
-    verify.add_argument("track", nargs="?", choices=("kernel", "npu"), default="kernel")
+    verify.add_argument("track", nargs="?", choices=TRACK_NAMES, default="kernel")
     verify.add_argument("--dataset", type=Path, metavar="FILE", help="default: the committed dataset")
     verify.add_argument("--sample", type=_positive, default=300, metavar="N", help="default: 300")
     verify.add_argument("--seed", type=int, default=0)
@@ -243,7 +243,7 @@ def _parser() -> argparse.ArgumentParser:
     _jobs(verify)
     _format(verify, "table", "json", "csv")
     status = command("status", _dataset_status, "show how far a labelling log is, and failures by reason", dataset)
-    status.add_argument("track", nargs="?", choices=("kernel", "npu", "real"), default="kernel")
+    status.add_argument("track", nargs="?", choices=(*TRACK_NAMES, "real"), default="kernel")
     _log(status)
     _format(status, "table", "json")
 
