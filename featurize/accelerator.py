@@ -266,7 +266,8 @@ def _steps(view: FunctionView) -> tuple[list[_Step], int]:
                 nests[-1][1].append(node)
             continue
         nests.append((node, []))
-        readers.update(v for v in node.operands)
+        if node.name not in TENSOR_VIEWS:  # what reads a view reads what is behind it
+            readers.update({_root(view, v) for v in node.operands})
     steps: list[_Step] = []
     making: dict[int, _Step] = {}
     n_fused = 0

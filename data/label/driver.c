@@ -302,16 +302,20 @@ _Float16 irgauge_truncdfbf2(double value) {
   }
   return irgauge_truncsfbf2(single);
 }
-extern void __truncdfhf2(void), __truncsfhf2(void), __extendhfsf2(void), __divti3(void), __modti3(void), __udivti3(void), __umodti3(void),
-    __multi3(void);
-#define BOTH(name) (void *)name, (void *)name##f
-static void *const library[] = {
-    memset, memcpy, memmove, memcmp, __truncdfhf2, __truncsfhf2, __extendhfsf2, __divti3, __modti3, __udivti3, __umodti3, __multi3,
-    BOTH(acos), BOTH(acosh), BOTH(asin), BOTH(asinh), BOTH(atan), BOTH(atan2), BOTH(atanh), BOTH(cbrt), BOTH(ceil), BOTH(copysign),
-    BOTH(cos), BOTH(cosh), BOTH(erf), BOTH(erfc), BOTH(exp), BOTH(exp2), BOTH(exp10), BOTH(expm1), BOTH(fabs), BOTH(floor), BOTH(fma), BOTH(fmax),
-    BOTH(fmin), BOTH(fmod), BOTH(frexp), BOTH(ldexp), BOTH(log), BOTH(log10), BOTH(log1p), BOTH(log2), BOTH(logb), BOTH(nearbyint), BOTH(pow),
-    BOTH(remainder), BOTH(rint), BOTH(round), BOTH(roundeven), BOTH(sin), BOTH(sincos), BOTH(sinh), BOTH(sqrt), BOTH(tan), BOTH(tanh), BOTH(tgamma),
-    BOTH(lgamma), BOTH(trunc)};
+// Never run. The linker gives each function that is chosen by processor an entry of its table when it sees the first call;
+// here all are called, so that the table is the same whatever the kernels call.
+#define CALL(name) "call " #name "@PLT\n"
+#define BOTH(name) CALL(name) CALL(name##f)
+__asm__(".text\nirgauge_library:\n" // clang-format off
+    CALL(memset) CALL(memcpy) CALL(memmove) CALL(memcmp) CALL(__truncdfhf2) CALL(__truncsfhf2) CALL(__extendhfsf2) CALL(__divti3)
+    CALL(__modti3) CALL(__udivti3) CALL(__umodti3) CALL(__multi3)
+    BOTH(acos) BOTH(acosh) BOTH(asin) BOTH(asinh) BOTH(atan) BOTH(atan2) BOTH(atanh) BOTH(cbrt) BOTH(ceil) BOTH(copysign)
+    BOTH(cos) BOTH(cosh) BOTH(erf) BOTH(erfc) BOTH(exp) BOTH(exp2) BOTH(exp10) BOTH(expm1) BOTH(fabs) BOTH(floor) BOTH(fma) BOTH(fmax)
+    BOTH(fmin) BOTH(fmod) BOTH(frexp) BOTH(ldexp) BOTH(log) BOTH(log10) BOTH(log1p) BOTH(log2) BOTH(logb) BOTH(nearbyint) BOTH(pow)
+    BOTH(remainder) BOTH(rint) BOTH(round) BOTH(roundeven) BOTH(sin) BOTH(sincos) BOTH(sinh) BOTH(sqrt) BOTH(tan) BOTH(tanh)
+    BOTH(tgamma) BOTH(lgamma) BOTH(trunc)); // clang-format on
+// Behind the kernels' data, which differ in size: the C library's first heap, where its thread-local data lie, begins here.
+__asm__(".section .kernels.end,\"aw\",@nobits\n.zero 64\n.text\n");
 
 // More lines than both simulated caches hold, twice; reading all leaves the same lines in them whatever was there.
 #define SWEEP_BYTES (2ull << 20)
@@ -324,6 +328,20 @@ __attribute__((noinline)) static void sweep_caches(void) {
   irgauge_sweep_code();
   for (size_t at = 0; at < SWEEP_BYTES; at += LINE) __asm__ volatile("movb (%0), %%al" ::"r"(swept + at) : "rax");
 }
+
+// Brings callgrind's branch predictors to one state whatever ran before: the C library's start depends on the length of
+// the folder's name. Conditional branches: 2^14 two-bit counters, chosen by the 7 low bits of the address and the last 7
+// outcomes. For each history (set by 7 branches whose outcomes are its bits) 128 branches, one for each of the address
+// bits, are not taken; after some rounds of all that, any start has led to the same counters. Indirect jumps: 2^9
+// targets, chosen by the 9 low bits of the address, are jumped from once; `zero` hides from the simulator where they go.
+__asm__(".text\n.p2align 9\nirgauge_train_predictors:\n"
+        "shll $7, %edi\nleal -1(%rdi), %ecx\n"
+        "1:\n.rept 128\ncall 8f\nbtl $31, %ecx\njc 3f\n3:\n.endr\n" // 11 bytes each, odd: all low bits come up
+        "subl $1, %ecx\njns 1b\n"
+        ".rept 512\nlea 4f(%rip), %rax\naddq %rsi, %rax\njmp *%rax\n4: .byte 0x0f,0x1f,0x44,0,0\n.endr\n" // 17 bytes each
+        "ret\n"
+        "8:\n.irp bit,6,5,4,3,2,1,0\nbtl $\\bit, %ecx\njc 9f\n9:\n.endr\nret\n");
+extern void irgauge_train_predictors(int rounds, long zero);
 
 static void limit(int resource, rlim_t most) {
   struct rlimit limits = {most, most};
@@ -354,6 +372,7 @@ static inline long system_call(long number, long a, long b, long c, long d) {
 #define WARM_ROUNDS 64 // without a child: after them the state of caches and predictors does not move any more
 
 __attribute__((noinline)) static void count_all(void) {
+  irgauge_train_predictors(8, 0);
   sweep_caches(); // what the simulator has translated once, children inherit
   for (int kind = F16; kind < INTEGER_SCALAR; ++kind) fill(swept, kind, 3 * PATTERN * element_bytes(kind));
   random_state = RANDOM_STATE;
@@ -397,7 +416,6 @@ int main(int argc, char **argv) {
   size_t below = (uintptr_t)__builtin_frame_address(0) % STACK_ALIGNMENT;
   volatile char *pad = alloca(below + 1); // frames of the kernel start at the same place whatever the environment holds
   pad[0] = 0;
-  __asm__ volatile("" ::"r"(library));
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (int i = 0; i < 2048; ++i) reference_data[i] = 0.5 + 1e-4 * i;
   memset(swept, 1, sizeof swept);

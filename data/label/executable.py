@@ -103,7 +103,7 @@ _TEXT, _CONSTANTS, _DATA = (
     '.section .kernels.constants,"a",@progbits',
     '.section .kernels.data,"aw",@progbits',
 )
-_ADDRESSES = {"text": 0x10000000, "constants": 0x20000000, "data": 0x30000000}
+_ADDRESSES = {"text": 0x10000000, "constants": 0x20000000, "data": 0x30000000, "end": 0x70000000}
 _ALIGNMENT_BITS = 17
 """128 KiB: the size of one way of the last simulated cache level."""
 

@@ -173,6 +173,23 @@ def test_every_count_is_the_same_in_any_company(tmp_path: Path) -> None:
     assert counted([3]) == {3: together[3]}
 
 
+def test_what_others_call_moves_nothing(tmp_path: Path) -> None:
+    """The linker's table of functions chosen by processor, and the C library's start, which sees the folder's name."""
+    texts = [EXPONENTIALS.replace("math.exp ", f"math.{name} ") for name in ("tanh", "sin", "log", "cbrt", "erf")]
+    texts.append(GLOBALS)
+    assemblies = [label_exact(text).assembly for text in texts]
+    assert all(f"\t{name}f@PLT" in a for name, a in zip(("tanh", "sin", "log", "cbrt", "erf"), assemblies, strict=False))
+    alone = [_events([assembly], tmp_path / str(k))[0] for k, assembly in enumerate(assemblies)]
+    assert _events(assemblies, tmp_path / ("long" * 40)) == alone
+
+
+def _events(assemblies: list[str], folder: Path) -> list[object]:
+    folder.mkdir()
+    counted = count(build(assemblies, folder))
+    assert all(isinstance(counts, Counts) for counts in counted)
+    return [counts.events for counts in counted if isinstance(counts, Counts)]
+
+
 def test_every_place_in_a_program_is_alike(tmp_path: Path) -> None:
     """The parent has left the same in the simulated predictor before the first child and the last."""
     assembly = label_exact(Path(__file__).with_name("place_sensitive.mlir").read_text()).assembly
