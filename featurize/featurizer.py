@@ -53,6 +53,17 @@ def functions_of(program: Program) -> list[tuple[str, Op]]:
     return out or [("<module>", program.root)]
 
 
+def dialects_of(function: Op) -> set[str]:
+    """Dialects of the operations in a function."""
+    found = set()
+    stack = [function]
+    while stack:
+        inner = [op for region in stack.pop().regions for block in region.blocks for op in block.ops]
+        found.update([op.name.partition(".")[0] for op in inner])
+        stack += [op for op in inner if op.regions]
+    return found
+
+
 def function_features(program: Program, function: Op, groups: Iterable[str] | None = None) -> dict[str, float]:
     """Features of one function, each finite: the fixed ones (always present), the learned ones that occur.
 
@@ -86,9 +97,9 @@ def features_of(source: Any, groups: Iterable[str] | None = None) -> dict[str, d
     return {name: function_features(program, op, wanted) for name, op in functions_of(program)}
 
 
-def main_features(source: Any) -> dict[str, float]:
+def main_features(source: Any, groups: Iterable[str] | None = None) -> dict[str, float]:
     """Features of the kernel: the only function, `@kernel` or `@main` of several, else the one that does most."""
-    found = features_of(source)
+    found = features_of(source, groups)
     if len(found) == 1:
         return next(iter(found.values()))
     for name in ("kernel", "main"):

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.targets import ETHOS_U55, ETHOS_U85, Target
 from ..errors import SchemaError
 from .trees import Float32, Float64
 
@@ -73,6 +74,16 @@ def _data_refs(c: Column) -> Value:
     return 2.0 + accesses * _smaller(c("codegen.instructions") / scalar, 1.0)
 
 
+def _of_npu(npu: str, target: str) -> Callable[[Column], Value]:
+    """What the plan of the network for one NPU says (`featurize/npu_network.py`)."""
+    feature, least = {
+        "cycles": ("cycles", 100.0),
+        "mac_utilization": ("utilization", 0.0),
+        "sram_bytes": ("most_bytes", 16.0),
+    }[target]
+    return lambda c: least + c(f"accelerator.{npu}.{feature}")
+
+
 _ESTIMATES: Mapping[str, Callable[[Column], Value]] = {
     "static_instructions": _static_instructions,
     "code_bytes": lambda c: ZEN4.bytes_per_instruction * _static_instructions(c),
@@ -85,21 +96,28 @@ _ESTIMATES: Mapping[str, Callable[[Column], Value]] = {
     "ll_misses": lambda c: 1.0 + c("access.lines_llc"),
     "branch_mispredicts": lambda c: 2.0 + c("codegen.exits"),
     "latency_ns": _latency_ns,
-    "cycles": lambda c: 100.0 + c("accelerator.cycles"),
-    "sram_bytes": lambda c: 16.0 + c("accelerator.peak_bytes"),
-    "dram_bytes": lambda c: 16.0 + c("accelerator.constant_bytes"),
-    "flash_bytes": lambda c: 16.0 + c("accelerator.constant_bytes"),
-    "dram_traffic_bytes": lambda c: 16.0 + c("accelerator.traffic") + c("accelerator.constant_bytes"),
-    "flash_traffic_bytes": lambda c: 16.0 + c("accelerator.constant_bytes"),
-    "weights_encoded_bytes": lambda c: 16.0 + c("accelerator.weights_padded"),
+    "weights_encoded_bytes": lambda c: 16.0 + c("accelerator.u85.encoded_bytes"),
+    **{
+        f"{device}/{target}": _of_npu(npu, target)
+        for device, npu in ((ETHOS_U85, "u85"), (ETHOS_U55, "u55"))
+        for target in ("cycles", "mac_utilization", "sram_bytes")
+    },
+    f"{ETHOS_U85}/dram_bytes": lambda c: 16.0 + c("accelerator.u85.encoded_bytes") + c("accelerator.interface_bytes"),
+    f"{ETHOS_U85}/dram_traffic_bytes": lambda c: (
+        16.0 + c("accelerator.u85.tensor_bytes") + c("accelerator.u85.constant_bytes")
+    ),
+    f"{ETHOS_U55}/flash_bytes": lambda c: 16.0 + c("accelerator.u55.encoded_bytes"),
+    f"{ETHOS_U55}/flash_traffic_bytes": lambda c: 16.0 + c("accelerator.u55.constant_bytes"),
 }
 
 NEEDED = (
-    "accelerator.constant_bytes",
-    "accelerator.cycles",
-    "accelerator.peak_bytes",
-    "accelerator.traffic",
-    "accelerator.weights_padded",
+    "accelerator.interface_bytes",
+    *(f"accelerator.u55.{part}" for part in ("constant_bytes", "cycles", "encoded_bytes", "most_bytes", "utilization")),
+    *(
+        f"accelerator.u85.{part}"
+        for part in ("constant_bytes", "cycles", "encoded_bytes", "most_bytes", "tensor_bytes")
+    ),
+    "accelerator.u85.utilization",
     "access.lines_l1",
     "access.lines_llc",
     "codegen.cycles",
@@ -117,9 +135,14 @@ NEEDED = (
 """Features that the estimates read."""
 
 
-def has_estimate(target: str) -> bool:
-    """Whether `estimate` knows the target ("latency_ns", without the device)."""
-    return target in _ESTIMATES
+def has_estimate(name: str) -> bool:
+    """Whether `estimate` knows the name: a target's, or a device's target's ("ethos-u85-256/cycles")."""
+    return name in _ESTIMATES
+
+
+def name_for(target: Target) -> str:
+    """Under which name there is an estimate of a target; "" if there is none."""
+    return next((name for name in (target.column, target.name) if name in _ESTIMATES), "")
 
 
 def formula(target: str) -> Callable[[Column], Value]:

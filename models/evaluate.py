@@ -272,10 +272,10 @@ def baseline_predictions(
         found["op_count_ridge"] = finished(
             model.decode(ridge.predict(np.ascontiguousarray(judged.X[np.ix_(test, ops)])))
         )
-    if analytical.has_estimate(target.name):
+    if estimate := analytical.name_for(target):
         columns = analytical.needed_columns(table.names)
-        here = analytical.estimate(target.name, table.X[train], columns)
-        there = analytical.estimate(target.name, judged.X[test], columns)
+        here = analytical.estimate(estimate, table.X[train], columns)
+        there = analytical.estimate(estimate, judged.X[test], columns)
         found["roofline"] = finished(there * float(np.median(y / here)))
     mca = next((c for c in table.y if c == f"{target.device}/{_MCA_COLUMN}"), None)
     if target.name == _MCA_TARGET and mca is not None and mca in judged.y and _MCA_ITERATIONS in table.names:

@@ -44,6 +44,10 @@ class Learned:
     """Out-of-fold predictions of these rows, in the target's unit."""
 
 
+_SHARE_OFFSET = 0.01
+"""Added to a share that has an estimate, so that it can be learned as a correction of that."""
+
+
 def learn_target(
     target: Target,
     X: Float32,
@@ -128,15 +132,18 @@ class _Task:
         settings: Settings,
     ) -> None:
         self.target, self.y, self.columns, self.seed, self.settings = target, y, columns, seed, settings
-        self.space = "log" if target.kind != "share" and float(y.max()) > _PLAIN_UP_TO else "plain"
-        self.offset = (1.0 if target.whole or target.kind == "time" else 0.1) if self.space == "log" else 0.0
+        estimate = analytical.name_for(target)
+        grows = target.kind != "share" and float(y.max()) > _PLAIN_UP_TO
+        self.space = "log" if grows or (target.kind == "share" and estimate) else "plain"
+        offset = _SHARE_OFFSET if target.kind == "share" else 1.0 if target.whole or target.kind == "time" else 0.1
+        self.offset = offset if self.space == "log" else 0.0
         zeros = float(np.mean(y == 0))
         self.gated = self.space == "log" and target.whole and _GATE_ZERO_SHARE[0] <= zeros <= _GATE_ZERO_SHARE[1]
         self.useful = useful_columns(X, names)
         self.X = np.ascontiguousarray(X[:, self.useful])
         self.margins = {"": np.zeros(len(y))}
-        if self.space == "log" and analytical.has_estimate(target.name):
-            self.margins[target.name] = np.log(analytical.estimate(target.name, X, columns) + self.offset)
+        if self.space == "log" and estimate:
+            self.margins[estimate] = np.log(analytical.estimate(estimate, X, columns) + self.offset)
         self.screened: dict[str, np.ndarray] = {}
         self.gates: dict[bytes, Part] = {}
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..data.targets import TRACK_DIALECTS
+from ..data.targets import TRACK_DIALECTS, TRACK_GROUPS
 from ..errors import ArtifactError, SchemaError, UsageError
-from ..featurize.featurizer import features_of, function_features, functions_of
-from ..featurize.program import Program
+from ..featurize.featurizer import dialects_of, function_features, functions_of
+from ..featurize.program import Op, Program
 from ..featurize.reader import read
 from ..featurize.schema import SCHEMA_VERSION, Schema, is_op_name
 from .artifact import read_artifact
@@ -169,8 +169,7 @@ class CostModel:
         """
         wanted = self._wanted(device, targets)
         predictions = []
-        for name, features in _features(source, path).items():
-            track = self._track_of(features)
+        for name, track, features in self._read(source, path):
             predictions.append(self._predict_one(track, name, features, wanted[track.track]))
         return predictions
 
@@ -207,12 +206,13 @@ class CostModel:
         wanted = self._wanted(device, [target])
         rows = []
         for position, candidate in enumerate(candidates):
-            by_name = _features(candidate, paths[position] if paths else f"<candidate {position}>")
+            read_ones = self._read(candidate, paths[position] if paths else f"<candidate {position}>")
+            by_name = {name: (track, features) for name, track, features in read_ones}
             name = _only(list(by_name), function, paths[position] if paths else f"candidate {position}")
-            track = self._track_of(by_name[name])
+            track, features = by_name[name]
             index = _one(track, wanted[track.track], target)
             sign = 1.0 if self._lower_is_better(track.targets[index].column) else -1.0
-            x, unseen = self._vector(track, by_name[name])
+            x, unseen = self._vector(track, features)
             ranked = track.values_of_row(x)[3][index]
             rows.append((sign * ranked, position, self._estimates(track, [index], x, unseen)[0]))
         return [Ranked(position, estimate) for _, position, estimate in sorted(rows, key=lambda row: row[:2])]
@@ -230,8 +230,7 @@ class CostModel:
         wanted = self._wanted(device, [target])
         found = {}
         tracks = set()
-        for name, features in _features(source, path).items():
-            track = self._track_of(features)
+        for name, track, features in self._read(source, path):
             tracks.add(track.track)
             if wanted[track.track]:
                 index = _one(track, wanted[track.track], target)
@@ -271,11 +270,11 @@ class CostModel:
             raise UsageError(f"{paths[0]} and {paths[1]} have no function in common: {_list([*old])}; {_list([*new])}.")
         found = []
         for one, other in pairs:
+            track = self._track_of(new[other])
             versions = [
-                function_features(program, function)
+                function_features(program, function, TRACK_GROUPS.get(track.track))
                 for program, function in ((programs[0], old[one]), (programs[1], new[other]))
             ]
-            track = self._track_of(versions[1])
             rows = [self._vector(track, features)[0] for features in versions]
             explainer = self._explainers[track.track]
             changes = tuple(explainer.compare(index, *rows) for index in wanted[track.track])
@@ -283,10 +282,19 @@ class CostModel:
             found.append(Difference(other, track.track, changes, tuple(ops.shares(change) for change in changes)))
         return found
 
-    def _track_of(self, features: Mapping[str, float]) -> TrackModel:
+    def _read(self, source: Any, path: str) -> list[tuple[str, TrackModel, dict[str, float]]]:
+        """Name, track and features of each function."""
+        program = source if isinstance(source, Program) else read(source, path=path)
+        found = []
+        for name, function in functions_of(program):
+            track = self._track_of(function)
+            found.append((name, track, function_features(program, function, TRACK_GROUPS.get(track.track))))
+        return found
+
+    def _track_of(self, function: Op) -> TrackModel:
         """The track that reads a function, by the dialects of its operations; the first one where there is no other."""
         if len(self.tracks) > 1:
-            dialects = {name.split(".", 2)[1] for name in features if is_op_name(name)}
+            dialects = dialects_of(function)
             for track, reads in TRACK_DIALECTS.items():
                 if track in self.tracks and not dialects.isdisjoint(reads):
                     return self.tracks[track]
@@ -386,10 +394,6 @@ class CostModel:
                 )
             )
         return tuple(estimates)
-
-
-def _features(source: Any, path: str) -> Mapping[str, Mapping[str, float]]:
-    return features_of(source if isinstance(source, Program) else read(source, path=path))
 
 
 def _one(track: TrackModel, wanted: Sequence[int], target: str) -> int:

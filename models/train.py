@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..data.targets import Target, targets_of
+from ..data.targets import TRACK_GROUPS, Target, targets_of
 from ..errors import IrgaugeError
 from ..featurize.featurizer import features_of, main_features
 from ..featurize.reader import read
@@ -121,23 +121,27 @@ def run_all(
     return results
 
 
-def _features_of_records(records: Sequence[tuple[str, str | None, str]]) -> list[dict[str, float]]:
+def _features_of_records(
+    records: Sequence[tuple[str, str | None, str]], groups: Sequence[str] | None
+) -> list[dict[str, float]]:
     """Named features of (text, function, id) records; of a text's kernel (`main_features`) where no function is
     named."""
     found = []
     for text, function, record_id in records:
         program = read(text, path=f"<{record_id}>")
         if function is None:
-            found.append(dict(main_features(program)))
+            found.append(dict(main_features(program, groups)))
             continue
-        by_name = features_of(program)
+        by_name = features_of(program, groups)
         if function not in by_name:
             raise IrgaugeError(f"record {record_id}: no function {function!r}; it has {', '.join(by_name)}")
         found.append(dict(by_name[function]))
     return found
 
 
-def named_features(frame: pd.DataFrame, *, n_jobs: int = 2, progress: Progress | None = None) -> list[dict[str, float]]:
+def named_features(
+    frame: pd.DataFrame, *, track: str = "kernel", n_jobs: int = 2, progress: Progress | None = None
+) -> list[dict[str, float]]:
     """Features of each record by name, from its columns `mlir` and, where there is one, `function`.
 
     Raises
@@ -149,8 +153,9 @@ def named_features(frame: pd.DataFrame, *, n_jobs: int = 2, progress: Progress |
     """
     functions = list(frame["function"]) if "function" in frame.columns else [None] * len(frame)
     records = list(zip(frame["mlir"], functions, frame["id"], strict=True))
-    chunks = [(records[i : i + _CHUNK],) for i in range(0, len(records), _CHUNK)]
-    parts = run_all(_features_of_records, chunks, n_jobs, progress, lambda _: "reading programs")
+    groups = TRACK_GROUPS.get(track)
+    chunks = [(records[i : i + _CHUNK], groups) for i in range(0, len(records), _CHUNK)]
+    parts = run_all(_features_of_records, chunks, n_jobs, progress, lambda *_: "reading programs")
     return [features for part in parts for features in part]
 
 
@@ -178,7 +183,7 @@ def table_of(
     missing = [c for c in ("id", "program_id", "family", "mlir") if c not in frame.columns]
     if missing or not len(frame):
         raise IrgaugeError(f"the dataset {'lacks column ' + repr(missing[0]) if missing else 'has no rows'}")
-    features = named_features(frame, n_jobs=n_jobs, progress=progress)
+    features = named_features(frame, track=track, n_jobs=n_jobs, progress=progress)
     names = (
         like.names if like is not None else tuple(str(n) for n in Featurizer().fit(features).get_feature_names_out())
     )
