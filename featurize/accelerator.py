@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from .function_view import FunctionView
 from .nodes import Access, Loop, Node, product
-from .npu import U55, U85, Npu, TensorOp
-from .npu_network import NpuStep, encoded_weights, most_bytes, network_cost
+from .npu import U55, U85, Npu, NpuStep, TensorOp, encoded_weights, most_bytes, network_cost
 from .op_classes import TENSOR_VIEWS
 
 ARRAY = 16
@@ -72,7 +71,7 @@ FEATURES: dict[str, tuple[str, str]] = {
     "accelerator.traffic": ("bytes that all steps read and write, constants apart", "bytes"),
     "accelerator.traffic_log": ("log1p of the bytes that all steps read and write, constants apart", "log bytes"),
     "accelerator.reuse_distance": ("steps between making and last reading a tensor, mean", "count"),
-    "accelerator.u85.cycles": ("cycles of an Ethos-U85 with 256 multipliers, as `npu_network.py` plans it", "cycles"),
+    "accelerator.u85.cycles": ("cycles of an Ethos-U85 with 256 multipliers, as `npu/network.py` plans it", "cycles"),
     "accelerator.u85.compute": ("those if memory were never waited for", "cycles"),
     "accelerator.u85.array": ("those of its multipliers alone", "cycles"),
     "accelerator.u85.tensor_bytes": ("bytes that tensors outside of the cache are read and written with", "bytes"),
@@ -82,7 +81,7 @@ FEATURES: dict[str, tuple[str, str]] = {
     "accelerator.u85.utilization": ("these over the cycles and all multipliers", "share"),
     "accelerator.u85.most_bytes": ("most bytes of tensors and weights in SRAM at once", "bytes"),
     "accelerator.u85.encoded_bytes": ("bytes of weights and scales as they are stored", "bytes"),
-    "accelerator.u55.cycles": ("cycles of an Ethos-U55 with 128 multipliers, as `npu_network.py` plans it", "cycles"),
+    "accelerator.u55.cycles": ("cycles of an Ethos-U55 with 128 multipliers, as `npu/network.py` plans it", "cycles"),
     "accelerator.u55.compute": ("those if memory were never waited for", "cycles"),
     "accelerator.u55.array": ("those of its multipliers alone", "cycles"),
     "accelerator.u55.tensor_bytes": ("bytes that tensors outside of the cache are read and written with", "bytes"),
@@ -118,8 +117,8 @@ class _Step:
     """Whether what is combined is added up."""
     is_sum: bool = False
     """Element by element the sum of two tensors, or their difference."""
-    activations: int = 0
-    """Operations done along, without the rescaling."""
+    along: list[tuple[bool, int, int]] = field(default_factory=list)
+    """Operations done along: whether each only scales, the bits that it reads, and those that it writes."""
     window: tuple[int, int] = (1, 1)
     stride: tuple[int, int] = (1, 1)
     dilation: tuple[int, int] = (1, 1)
@@ -334,7 +333,8 @@ def _steps(view: FunctionView) -> tuple[list[_Step], int]:
         if before is not None and readers[reads[0]] == 1 and len(made) == 1 and _is_elementwise(accesses, fixed):
             before.writes[before.writes.index(reads[0])] = made[0]
             making[made[0]] = before
-            before.activations += node.name != "tosa.rescale"
+            scales = node.name.endswith(".rescale")
+            before.along.append((scales, _narrowed(view, reads[0]), _narrowed(view, made[0])))
             n_fused += 1
             continue
         step = _Step(node, reads, made, constants)
@@ -356,7 +356,7 @@ def _window(
     if access is not None and len(access.indices) == 4:
         for axis in (0, 1):
             for name, factor in access.indices[axis + 1].terms.items():
-                loop = view.loop_of_iv.get(name)  # type: ignore[call-overload]
+                loop = view.loop_of_iv.get(name)
                 if loop is None:
                     continue
                 if loop.reduction:
@@ -390,8 +390,9 @@ def _npu_steps(view: FunctionView, steps: Sequence[_Step], npu: Npu) -> list[Npu
         reads = [narrow.get(value, value) for value in step.reads]
         shape = _four(view.type_of(step.node.results[0]).shape)
         if not step.has_arithmetic and (len(step.reads) > 1 or _shrinks(view, step)):
+            seen_through_views = {_root(view, v) for v in step.node.operands if _root(view, v) != v}
             for value in reads if len(reads) > 1 else ():
-                if readers[value] > 1:
+                if readers[value] > 1 or value in seen_through_views:
                     whole, bits = _four(view.type_of(value).shape), _narrowed(view, value)
                     add(TensorOp("pool", whole, whole, input_bits=bits, output_bits=bits), (value,), ())
             found.append(NpuStep(None, tuple(reads), tuple(step.writes)))
@@ -415,7 +416,7 @@ def _npu_steps(view: FunctionView, steps: Sequence[_Step], npu: Npu) -> list[Npu
             continue
         # an activation is not done along with few channels, nor across a batch that is run part by part
         alone = op.kind != "elements" and (op.output[3] < _FEW_CHANNELS or shape[0] > 1)
-        passes = step.activations if alone else max(step.activations - 1, 0)
+        passes = _passes(step, alone, step.writes[0] in kept_wide)
         wide = op.kind == "elements" and op.input_bits == 32 and not (step.is_sum and chains)
         if (wide and op.output_bits < 32) or is_partial or passes:
             written = op.output_bits
@@ -426,13 +427,31 @@ def _npu_steps(view: FunctionView, steps: Sequence[_Step], npu: Npu) -> list[Npu
             if wide or is_partial:
                 narrowing = TensorOp("pool", shape, shape, input_bits=32, output_bits=written)
                 add(replace(narrowing, kind="elements", element_cycles=1.25) if npu.shared else narrowing, (), ())
-            for _ in range(passes):
+            for bits in passes:
                 flat = _flat(product(shape)) if alone else shape
-                add(TensorOp("pool", flat, flat, input_bits=written, output_bits=written), (), ())
+                add(TensorOp("pool", flat, flat, input_bits=bits, output_bits=written), (), ())
             found[-1] = replace(found[-1], writes=tuple(step.writes))
             maker.update(dict.fromkeys(step.writes, len(found) - 1))
         else:
             add(op, reads, step.writes, times)
+    return found
+
+
+def _passes(step: _Step, alone: bool, keeps_wide: bool) -> list[int]:
+    """The bits that each operation reads which is done along in the text and needs a pass of its own: all but one
+    scaling, one activation, and widening for a sum."""
+    found = []
+    scaled = activated = False
+    for scales, bits, written in step.along:
+        if scales and bits < written == 32 and not keeps_wide:
+            continue
+        if scales and not scaled and not activated:
+            scaled = True
+        elif not scales and not activated and not alone:
+            activated = True
+        else:
+            activated |= not scales
+            found.append(bits)
     return found
 
 
@@ -445,9 +464,11 @@ def _tensor_op(view: FunctionView, step: _Step, reads: Sequence[int], npu: Npu) 
         kind = "depthwise" if step.is_depthwise else "conv" if step.constants else "product"
     elif step.combined and target[3] == 1 and source[3] > 1 and step.window == (1, 1):
         kind = "sum" if step.adds else "pool"
-    elif step.combined or (len(step.reads) == 1 and target == source):
-        kind = "pool"
-    elif len(step.reads) == 1 and not step.has_arithmetic:
+    elif (
+        step.combined
+        or (len(step.reads) == 1 and target == source)
+        or (len(step.reads) == 1 and not step.has_arithmetic)
+    ):
         kind = "pool"
     else:
         kind = "elements"

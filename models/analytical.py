@@ -75,7 +75,7 @@ def _data_refs(c: Column) -> Value:
 
 
 def _of_npu(npu: str, target: str) -> Callable[[Column], Value]:
-    """What the plan of the network for one NPU says (`featurize/npu_network.py`)."""
+    """What the plan of the network for one NPU says (`featurize/npu/network.py`)."""
     feature, least = {
         "cycles": ("cycles", 100.0),
         "mac_utilization": ("utilization", 0.0),

@@ -4,8 +4,8 @@ is judged.
 1. Space: log where labels pass 64, else plain (registers, shares, instructions per cycle).
 2. Columns: a short run keeps the features that matter for this target.
 3. Choice, on a few thousand rows, those of the first of the grouped folds judged (all variants of a program on one
-   side): with or without the analytical margin, then among the boosters, ridge and the roofline. The score
-   is the mean absolute error in log space (a relative error), or the RMSE in plain space.
+   side): with or without the analytical margin, then among the boosters and, where these are all rows there are, ridge
+   and the roofline. The score is the mean absolute error in log space (a relative error), or the RMSE in plain space.
 4. The chosen one learns from all rows outside that fold and predicts it; these errors on unseen programs make the
    intervals.
 5. It is fitted again on all training rows.
@@ -66,7 +66,7 @@ def learn_target(
     X : float32 array of shape (n_rows, n_features), finite, columns as in `names`
     y : shape (n_rows,), labels in the target's unit; rows with NaN are left out
     groups : `program_id` of each row
-    candidates : what may be chosen; `CONTEST` by default
+    candidates : what may be chosen; by default `CONTEST`, or the boosters where only a part of the rows compares them
 
     Raises
     ------
@@ -91,6 +91,8 @@ def learn_target(
 
     folds = group_folds(list(group), settings.folds, seed)
     few = _some_groups(group, settings.contest_rows, seed)
+    if candidates is None:  # a simple model that wins on a part says nothing about the whole
+        candidates = CONTEST if few.all() else BOOSTERS
     scores, chosen, margin, first = task.choose(few & (folds != 0), few & (folds == 0), candidates)
     if not few.all():
         task.forget()
@@ -222,10 +224,9 @@ class _Task:
         return self.loss(self.fit_part("lightgbm", margin, inner, quick), margin, outer)
 
     def choose(
-        self, inner: np.ndarray, outer: np.ndarray, candidates: Sequence[str] | None
+        self, inner: np.ndarray, outer: np.ndarray, allowed: Sequence[str]
     ) -> tuple[dict[str, float], str, str, tuple[Part, Part | None]]:
         """Scores of all candidates, the best one's name and margin, and its fit on the inner rows."""
-        allowed = tuple(candidates) if candidates is not None else CONTEST
         margins = list(self.margins)
         scores: dict[str, float] = {}
         fits: dict[tuple[str, str], tuple[Part, Part | None]] = {}

@@ -178,7 +178,9 @@ def test_what_others_call_moves_nothing(tmp_path: Path) -> None:
     texts = [EXPONENTIALS.replace("math.exp ", f"math.{name} ") for name in ("tanh", "sin", "log", "cbrt", "erf")]
     texts.append(GLOBALS)
     assemblies = [label_exact(text).assembly for text in texts]
-    assert all(f"\t{name}f@PLT" in a for name, a in zip(("tanh", "sin", "log", "cbrt", "erf"), assemblies, strict=False))
+    assert all(
+        f"\t{name}f@PLT" in a for name, a in zip(("tanh", "sin", "log", "cbrt", "erf"), assemblies, strict=False)
+    )
     alone = [_events([assembly], tmp_path / str(k))[0] for k, assembly in enumerate(assemblies)]
     assert _events(assemblies, tmp_path / ("long" * 40)) == alone
 

@@ -8,8 +8,8 @@ import pytest
 
 from irgauge.data.store import SETS
 from irgauge.featurize import main_features
-from irgauge.featurize.npu import U85, Cost, TensorOp
-from irgauge.featurize.npu_network import CACHE_BYTES, NpuStep, most_bytes, network_cost, step_costs
+from irgauge.featurize.npu import U85, Cost, NpuStep, TensorOp, most_bytes, network_cost, step_costs
+from irgauge.featurize.npu.network import CACHE_BYTES
 
 SHAPE = (1, 16, 16, 32)
 CONV = TensorOp("conv", SHAPE, SHAPE, (3, 3), weight_bytes=9216)
@@ -39,7 +39,7 @@ def test_weights_are_waited_for_at_the_start_only() -> None:
 
 def test_a_network_is_the_sum_of_its_steps() -> None:
     steps, sizes = _chain()
-    total = Cost(*[0.0] * 7)
+    total = Cost()
     for one in step_costs(steps, sizes, U85):
         total += one
     assert network_cost(steps, sizes, U85) == total
@@ -60,7 +60,9 @@ def test_most_bytes_are_those_alive_with_the_weights() -> None:
 def test_plain_networks_take_what_vela_says(npu: str, device: str, allowed: float) -> None:
     """Convolutions one after the other: nothing but the plan itself decides. Half of the networks are this close."""
     frame = pd.read_parquet(SETS / "npu.parquet", columns=["family", "mlir", f"{device}/cycles"])
-    frame = frame[frame["family"].isin(["vgg", "ds_cnn"]) & frame[f"{device}/cycles"].notna()].sample(24, random_state=0)
+    frame = frame[frame["family"].isin(["vgg", "ds_cnn"]) & frame[f"{device}/cycles"].notna()].sample(
+        24, random_state=0
+    )
     features = [main_features(text, ["accelerator"]) for text in frame["mlir"]]
     ratio = np.array([f[f"accelerator.{npu}.cycles"] for f in features]) / frame[f"{device}/cycles"].to_numpy()
     assert np.median(np.abs(np.log(ratio))) < allowed

@@ -1,4 +1,4 @@
-"""Blocks, bytes and cycles of single operations, derived by hand or as Vela 5.2 printed them with --verbose-schedule."""
+"""Blocks, bytes and cycles of single operations, derived by hand or as Vela 5.2 prints them (--verbose-schedule)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import math
 
 import pytest
 
-from irgauge.featurize.npu import U55, U85, Npu, TensorOp, _plan, cost, passes
+from irgauge.featurize.npu import U55, U85, Npu, TensorOp, cost, passes
+from irgauge.featurize.npu.blocks import plan
 
-CONV_16_BIT = TensorOp("conv", (1, 24, 24, 128), (1, 24, 24, 128), (3, 3), input_bits=16, output_bits=16, weight_bytes=151488)
+CONV_16_BIT = TensorOp(
+    "conv", (1, 24, 24, 128), (1, 24, 24, 128), (3, 3), input_bits=16, output_bits=16, weight_bytes=151488
+)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +30,7 @@ CONV_16_BIT = TensorOp("conv", (1, 24, 24, 128), (1, 24, 24, 128), (3, 3), input
     ],
 )
 def test_blocks_are_those_of_vela(op: TensorOp, npu: Npu, block: tuple[int, int, int]) -> None:
-    assert _plan(op, npu).block == block
+    assert plan(op, npu).block == block
 
 
 def test_bytes_of_a_convolution_count_bursts_in_full() -> None:

@@ -1,4 +1,4 @@
-"""What an NPU takes for a whole network: the operations of `npu.py` one after the other, with a plan of the memories.
+"""A whole network: its operations one after the other, with a plan of the memories.
 
 Tensors between two operations lie in the cache while it has room, those of the network's interface do not. Weights
 are fetched into the cache ahead of time: while the operation before runs, if it takes long enough, else the first
@@ -12,7 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .npu import Cost, Npu, TensorOp, cost, passes
+from .cost import Cost, cost, passes
+from .devices import Npu, TensorOp
 
 CACHE_BYTES = 393216
 _FIRST_CHANNELS = 16
@@ -69,7 +70,7 @@ def step_costs(steps: Sequence[NpuStep], sizes: Mapping[int, float], npu: Npu) -
 
 def network_cost(steps: Sequence[NpuStep], sizes: Mapping[int, float], npu: Npu) -> Cost:
     """The sum of `step_costs`."""
-    total = Cost(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    total = Cost()
     for one in step_costs(steps, sizes, npu):
         total += one
     return total

@@ -1,0 +1,144 @@
+"""The NPUs, and what of an operation on tensors decides its cost on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Block = tuple[int, int, int]
+"""Height, width, channels."""
+Shape = tuple[int, int, int, int]
+"""Batch, height, width, channels."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What lies at one port of an NPU; rates in bytes a cycle."""
+
+    bytes_per_cycle: float
+    burst: int
+    """Bytes."""
+    read_latency: int
+    """Cycles."""
+    write_latency: int
+    read: float
+    """Of tensors: latency and the requests under way bound it, as the other rates."""
+    write: float
+    weights: float
+    scales: float
+    copied: float
+    """To another memory."""
+
+
+@dataclass(frozen=True)
+class Npu:
+    """One configuration of an NPU with its memories."""
+
+    macs: int
+    micro_blocks: tuple[Block, ...]
+    """Outputs that are made at a time; where there are several, the first is for the depthwise and the 1 x 1."""
+    largest_block: Block
+    input_bytes: int
+    """Room for two input blocks."""
+    sum_bytes: int
+    """Room for two blocks of sums."""
+    shared: bool
+    """Inputs and sums share one memory of 1 KiB banks, all tensors lie in the cache, and nothing is chained."""
+    output_cycles: float
+    """For one element that is written."""
+    tensors: Memory
+    """Where tensors lie that are not in the cache."""
+    cache: Memory
+    constants: Memory
+
+
+def _rate(memory: float, burst: int, latency: int, requests: float) -> float:
+    """Bytes a cycle with so many requests under way, at most 80 % of which are of use."""
+    return min(memory, burst * requests / latency * 0.8)
+
+
+def _dram() -> Memory:
+    def channel(buffered: int) -> float:
+        return _rate(12.0, 128, 500, min(buffered / 8, 64 * 0.8))
+
+    write = _rate(12.0, 128, 250, 32 * 0.8)
+    return Memory(12.0, 128, 500, 250, channel(128), write, channel(128), channel(16), channel(104))
+
+
+def _sram() -> Memory:
+    def channel(buffered: int) -> float:
+        return _rate(32.0, 64, 32, min(buffered / 4, 16 * 0.8))
+
+    write = _rate(32.0, 64, 32, 16 * 0.8)
+    return Memory(32.0, 64, 32, 32, channel(128), write, channel(128), channel(16), channel(104))
+
+
+_DRAM = _dram()
+_U55_SRAM = Memory(8.0, 32, 32, 32, 8.0, 8.0, 8.0, 8.0, 8.0)
+_U55_FLASH = Memory(1.0, 128, 64, 64, 1.0, 1.0, 1.0, 1.0, 1.0)
+
+U85 = Npu(
+    macs=256,
+    micro_blocks=((1, 2, 16), (1, 4, 8), (2, 2, 8)),
+    largest_block=(128, 128, 1024),
+    input_bytes=16384,
+    sum_bytes=16384,
+    shared=False,
+    output_cycles=0.25,
+    tensors=_DRAM,
+    cache=_sram(),
+    constants=_DRAM,
+)
+"""Ethos-U85 with 256 multipliers, `Ethos_U85_SYS_DRAM_Mid` and `Dedicated_Sram_384KB`."""
+U55 = Npu(
+    macs=128,
+    micro_blocks=((1, 2, 8),),
+    largest_block=(32, 64, 128),
+    input_bytes=0,
+    sum_bytes=16384,
+    shared=True,
+    output_cycles=0.5,
+    tensors=_U55_SRAM,
+    cache=_U55_SRAM,
+    constants=_U55_FLASH,
+)
+"""Ethos-U55 with 128 multipliers, `Ethos_U55_High_End_Embedded` and `Shared_Sram`."""
+
+
+@dataclass(frozen=True)
+class TensorOp:
+    """One operation as far as its cost depends on it."""
+
+    kind: str
+    """ "conv", "depthwise", "pool", "sum" (over channels), "product" (of two tensors) or "elements"."""
+    input: Shape
+    output: Shape
+    window: tuple[int, int] = (1, 1)
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    input_bits: int = 8
+    output_bits: int = 8
+    weight_bytes: int = 0
+    inputs: int = 1
+    """Tensors that are read."""
+    element_cycles: float = 0.0
+    """What one output takes; 0: what it usually takes."""
+    input_cached: bool = False
+    output_cached: bool = False
+    input_bricks: bool = False
+    """Stored in bricks of 16 channels, as tensors between two operations are; others, channels last."""
+    output_bricks: bool = False
+    weights_cached: bool = False
+
+    @property
+    def keeps_channels(self) -> bool:
+        """Each output channel has its own input channel."""
+        return self.kind in ("depthwise", "pool", "elements")
+
+    def is_sparse(self, npu: Npu) -> bool:
+        """Of four neighbours in depth two are zero, since there are only two: the larger NPU leaves them out."""
+        return self.kind == "conv" and self.input[3] <= 2 and not npu.shared
+
+
+def up(value: int, step: int) -> int:
+    """The next multiple."""
+    return -(-value // step) * step
