@@ -759,7 +759,7 @@ def _check(arguments: argparse.Namespace) -> int:
         if not row["kept"]:
             relation, unit = ">" if row["relation"] == "<=" else "<", f" ({row['unit']})" if row["unit"] else ""
             value, limit = _number(row["value"]), _number(row["limit"])
-            print(f"{row['path']}:{row['function']}: {row['target']} {value} {relation} {limit}{unit}")
+            print(f"{row['path']}:{row['function']}: {row['device']}/{row['target']} {value} {relation} {limit}{unit}")
     return int(failed)
 
 

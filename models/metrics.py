@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ METRICS = (
     "spearman",
     "kendall",
     "regret1",
+    "regret1_median",
     "regret5",
     "coverage90",
     "zeros",
@@ -137,12 +139,14 @@ def _programs(programs: Sequence[str]) -> Iterator[NDArray[np.int64]]:
             yield order[start:end]
 
 
-def within_programs(judged: Judged, figure: Callable[[Floats, Floats], float]) -> float:
-    """Mean of a figure over the programs with at least two variants where it exists; NaN where it exists for none."""
+def within_programs(
+    judged: Judged, figure: Callable[[Floats, Floats], float], average: Callable[[Floats], Any] = np.mean
+) -> float:
+    """Average of a figure over the programs with at least two variants where it exists; NaN where it exists for none."""
     ranked = judged.predicted if judged.ranked is None else judged.ranked
     values = [figure(judged.y[rows], ranked[rows]) for rows in _programs(judged.programs)]
     known = [v for v in values if np.isfinite(v)]
-    return float(np.mean(known)) if known else float("nan")
+    return float(average(np.array(known))) if known else float("nan")
 
 
 def regret(y: Floats, predicted: Floats, k: int, *, lower_is_better: bool = True) -> float:
@@ -207,6 +211,10 @@ def score(judged: Judged) -> dict[str, float]:
     relative = absolute_percentage_errors(y, predicted)
     precision, recall, f1 = nonzero_scores(y, predicted)
     lower = judged.lower_is_better
+
+    def top1(labels: Floats, predictions: Floats) -> float:
+        return regret(labels, predictions, 1, lower_is_better=lower)
+
     return {
         "n": float(len(y)),
         "rmse_pct": rmse_pct(y, predicted),
@@ -218,7 +226,8 @@ def score(judged: Judged) -> dict[str, float]:
         "r2_log": r2_log(y, predicted),
         "spearman": within_programs(judged, spearman),
         "kendall": within_programs(judged, kendall_tau),
-        "regret1": within_programs(judged, lambda a, b: regret(a, b, 1, lower_is_better=lower)),
+        "regret1": within_programs(judged, top1),
+        "regret1_median": within_programs(judged, top1, np.median),
         "regret5": within_programs(judged, lambda a, b: regret(a, b, 5, lower_is_better=lower)),
         "coverage90": coverage(y, judged.low, judged.high)
         if judged.low is not None and judged.high is not None

@@ -52,6 +52,7 @@ _ALL = (
         True,
         "loss from taking the variant predicted best instead of the best one, mean over programs",
     ),
+    Figure("regret1_median", "median regret @1", "percent", True, "the same, median over programs"),
     Figure("regret5", "regret @5", "percent", True, "the same when the five predicted best are tried"),
     Figure("f1_nonzero", "F1 of > 0", "two", False, 'F1 of "not 0 at all"'),
     Figure("precision_nonzero", "precision", "two", False, 'precision of "not 0 at all"'),
@@ -85,7 +86,7 @@ def fitting_figures(target: Target, labels: NDArray[np.float64]) -> tuple[str, s
 
 def figures_of(error_metric: str, hit_metric: str, *, whole: bool) -> tuple[str, ...]:
     """Metrics of a target's full table, in order: its own two first, those that say nothing about it left out."""
-    order = ["n", error_metric, hit_metric, "kendall", "regret1", "regret5", "spearman"]
+    order = ["n", error_metric, hit_metric, "kendall", "regret1", "regret1_median", "regret5", "spearman"]
     order += (
         ["mape", "mdape", "within10", "mean_factor", "rmse_pct"]
         + (["exact"] if whole else [])

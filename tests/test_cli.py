@@ -557,8 +557,8 @@ def test_check_names_file_function_target_and_limit(capsys: pytest.CaptureFixtur
     assert (code, err) == (1, "")
     first, second = out.splitlines()
     (function,) = _json(capsys, "predict", str(MATMUL), "--target", "latency_ns")  # type: ignore[misc]
-    assert first == f"{MATMUL}:matmul: latency_ns {function['predictions'][0]['value']:,.0f} > 10 (ns)"
-    assert second.startswith(f"{MATMUL}:matmul: mca_ipc ")
+    assert first == f"{MATMUL}:matmul: x86-64-v3/latency_ns {function['predictions'][0]['value']:,.0f} > 10 (ns)"
+    assert second.startswith(f"{MATMUL}:matmul: x86-64-v3/mca_ipc ")
     assert second.endswith(" < 100 (instructions/cycle)")
 
 

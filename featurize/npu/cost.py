@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 from .blocks import SUBKERNEL, Plan, plan
 from .devices import Block, Memory, Npu, TensorOp, up
@@ -31,10 +31,14 @@ class Cost:
 
     def times(self, number: int) -> Cost:
         """What so many take."""
-        return self if number == 1 else Cost(*(number * value for value in astuple(self)))
+        return self if number == 1 else Cost(*(number * value for value in self._values()))
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return Cost(*(a + b for a, b in zip(self._values(), other._values(), strict=True)))
+
+    def _values(self) -> tuple[float, ...]:
+        tensors = self.tensor_bytes, self.cache_bytes, self.constant_bytes
+        return self.cycles, self.compute, self.array, *tensors, self.macs
 
 
 @functools.lru_cache(maxsize=4096)

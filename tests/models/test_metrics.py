@@ -129,3 +129,11 @@ def test_shapes_and_nan_are_refused() -> None:
         score(Judged(np.ones(3), np.ones(2), list("abc")))
     with pytest.raises(ValueError, match="not finite"):
         score(judged([1, float("nan")], [1, 2]))
+
+
+def test_one_program_with_far_variants_moves_the_mean_and_not_the_median() -> None:
+    y = np.array([1.0, 2, 1, 1.1, 1, 500])
+    predicted = np.array([2.0, 1, 2, 1, 2, 1])
+    found = score(Judged(y, predicted, ["a", "a", "b", "b", "c", "c"]))
+    assert found["regret1"] == pytest.approx((1 + 0.1 + 499) / 3)
+    assert found["regret1_median"] == pytest.approx(1)
