@@ -187,7 +187,8 @@ TARGETS: tuple[Target, ...] = (
         "branch_mispredicts",
         "branches",
         "count",
-        "conditional and indirect branches that the simulator mispredicts",
+        "conditional and indirect branches that the simulator mispredicts, its predictors cold: all of the conditional ones "
+        "say not taken",
         "callgrind",
     ),
     _x86(

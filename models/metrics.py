@@ -142,7 +142,7 @@ def _programs(programs: Sequence[str]) -> Iterator[NDArray[np.int64]]:
 def within_programs(
     judged: Judged, figure: Callable[[Floats, Floats], float], average: Callable[[Floats], Any] = np.mean
 ) -> float:
-    """Average of a figure over the programs with at least two variants where it exists; NaN where it exists for none."""
+    """Average of a figure over the programs with two variants or more where it exists; NaN where it exists for none."""
     ranked = judged.predicted if judged.ranked is None else judged.ranked
     values = [figure(judged.y[rows], ranked[rows]) for rows in _programs(judged.programs)]
     known = [v for v in values if np.isfinite(v)]
