@@ -120,7 +120,7 @@ BAD: dict[str, tuple[bytes, str, str]] = {
     "unknown device": (
         b'{"mlir": "func.func @f() { return }", "device": "x"}',
         "UsageError",
-        "Known: neoverse-v2, x86-64-v3",
+        "Known: ethos-u55-128, ethos-u85-256, neoverse-v2, x86-64-v3",
     ),
 }
 

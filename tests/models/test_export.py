@@ -155,11 +155,14 @@ def test_onnx_predicts_the_same(track: TrackModel, rows: np.ndarray[Any, Any]) -
     assert '"stump"' in properties["targets"]
 
 
-def test_targets_of_the_bundled_model_predict_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "targets"), [("kernel", ("latency_ns", "spills")), ("npu", ("cycles", "mac_utilization", "dram_bytes"))]
+)
+def test_targets_of_the_bundled_models_predict_the_same(tmp_path: Path, name: str, targets: tuple[str, ...]) -> None:
     import irgauge
 
-    (whole,) = irgauge.load().tracks.values()
-    track = replace(whole, targets=tuple(t for t in whole.targets if t.name in ("latency_ns", "spills")))
+    whole = irgauge.load().tracks[name]
+    track = replace(whole, targets=tuple(t for t in whole.targets if t.name in targets))
     rng = np.random.default_rng(0)
     X = np.exp(rng.normal(0, 5, (200, len(track.names)))).astype(np.float32)
     got = c_predict(compiled(track, tmp_path), X, len(track.targets))

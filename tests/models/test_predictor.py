@@ -250,3 +250,18 @@ def test_each_function_is_read_by_the_track_of_its_dialects(model: CostModel) ->
     with pytest.raises(UsageError, match=r"is not one of track kernel"):
         both.explain(nest(), renamed.column)
     assert model.predict(net)[0].track == "kernel"  # no other track is loaded
+
+
+def test_a_network_is_predicted_by_the_bundled_model_of_its_track() -> None:
+    import pandas as pd
+
+    from irgauge.data.store import SETS
+    from irgauge.data.targets import targets_of
+
+    frame = pd.read_parquet(SETS / "npu.parquet", columns=["family", "mlir", "ethos-u85-256/cycles"])
+    network = frame[frame["family"] == "ds_cnn"].iloc[0]
+    prediction = load().predict_one(network["mlir"])
+    assert prediction.track == "npu"
+    assert {f"{e.device}/{e.target}" for e in prediction} == {t.column for t in targets_of("npu")}
+    cycles = next(e for e in prediction if (e.device, e.target) == ("ethos-u85-256", "cycles"))
+    assert cycles.low < network["ethos-u85-256/cycles"] < cycles.high
