@@ -2,6 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 JOBS ?= $(shell nproc)
+TRACK ?= kernel
 
 .DEFAULT_GOAL := help
 .PHONY: help setup bindings dataset dataset-npu train evaluate report test lint bench bench-featurize bench-engines \
@@ -42,14 +43,14 @@ dataset-npu: .venv/.with-dev .venv/npu/.with-npu ## build data/sets/npu.parquet;
 dataset-sample: .venv/.with-dev system-tools ## build a small dataset in build/: a program of each family, as many as 2.5 minutes allow
 	$(BIN)/irgauge dataset build kernel --jobs $(JOBS) --limit 1 --stop-after 2.5 --log build/sample.sqlite --output build/sample.parquet
 
-train: .venv/.with-report ## train on the committed dataset and write models/pretrained/kernel.joblib
-	$(BIN)/irgauge train --jobs $(JOBS)
+train: .venv/.with-report ## train on a track's committed dataset and write its models/pretrained/*.joblib; TRACK=kernel or npu
+	$(BIN)/irgauge train $(TRACK) --jobs $(JOBS)
 
-evaluate: .venv/.with-report ## judge on all splits and write the scores into models/pretrained/kernel.joblib
-	$(BIN)/irgauge evaluate --jobs $(JOBS) --into models/pretrained/kernel.joblib
+evaluate: .venv/.with-report ## judge on all splits and write the scores into the file of the track's model
+	$(BIN)/irgauge evaluate $(TRACK) --jobs $(JOBS) --into models/pretrained/$(TRACK).joblib
 
 report: .venv/.with-report ## train, evaluate, write reports/out/index.html and print the headline table
-	$(BIN)/irgauge report --jobs $(JOBS)
+	$(BIN)/irgauge report $(TRACK) --jobs $(JOBS)
 
 test: setup ## run the tests, the real toolchain's included
 	$(BIN)/python -m pytest

@@ -187,8 +187,7 @@ TARGETS: tuple[Target, ...] = (
         "branch_mispredicts",
         "branches",
         "count",
-        "conditional and indirect branches that the simulator mispredicts, its predictors cold: all of the conditional ones "
-        "say not taken",
+        "conditional and indirect branches that the simulator mispredicts, from cold predictors, which say not taken",
         "callgrind",
     ),
     _x86(
