@@ -1024,13 +1024,14 @@ def _model_info(arguments: argparse.Namespace) -> None:
         print(_json(dict(model.manifest)))
         return
     manifest = model.manifest
-    print(f"{model.path}: {Path(model.path).stat().st_size / 1e6:.1f} MB")
+    for file in [arguments.path] if arguments.path is not None else sorted(MODELS.glob("*.joblib")):
+        print(f"{file}: {Path(file).stat().st_size / 1e6:.1f} MB")
     for name, track in manifest["tracks"].items():
         training = track["training"]
         size = f"{training['rows']:,} records of {training['programs']:,} programs"
         print(f"track {name}: {size}, {track['schema']['n_features']} features")
         rows = []
-        for column in manifest["targets"]:
+        for column in track["chosen"]:
             row: dict[str, Any] = {"target": column, "learned by": track["chosen"][column]["candidate"]}
             for split, scores in track["scores"].items():
                 row[f"mape {split}"] = _share(scores.get(column, {}).get("mape"))

@@ -420,7 +420,7 @@ def _npu_steps(view: FunctionView, steps: Sequence[_Step], npu: Npu) -> list[Npu
         wide = op.kind == "elements" and op.input_bits == 32 and not (step.is_sum and chains)
         if (wide and op.output_bits < 32) or is_partial or passes:
             written = op.output_bits
-            if wide and chains:  # chained to what widens its second operand
+            if wide and chains and found:  # chained to what widens its second operand
                 found[-1] = replace(found[-1], writes=())
             else:
                 add(replace(op, output_bits=32 if wide or is_partial else written), reads, (), times)
