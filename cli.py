@@ -1017,15 +1017,15 @@ def _rate(value: float | None) -> str:
 
 
 def _model_info(arguments: argparse.Namespace) -> None:
-    from .models.predictor import load
+    from .models.predictor import bundled_paths, load
 
     model = load(arguments.path)
     if arguments.format == "json":
         print(_json(dict(model.manifest)))
         return
     manifest = model.manifest
-    for file in [arguments.path] if arguments.path is not None else sorted(MODELS.glob("*.joblib")):
-        print(f"{file}: {Path(file).stat().st_size / 1e6:.1f} MB")
+    for file in [arguments.path] if arguments.path is not None else bundled_paths():
+        print(f"{file}: {file.stat().st_size / 1e6:.1f} MB")
     for name, track in manifest["tracks"].items():
         training = track["training"]
         size = f"{training['rows']:,} records of {training['programs']:,} programs"

@@ -51,28 +51,21 @@ class Npu:
     constants: Memory
 
 
-def _rate(memory: float, burst: int, latency: int, requests: float) -> float:
-    """Bytes a cycle with so many requests under way, at most 80 % of which are of use."""
-    return min(memory, burst * requests / latency * 0.8)
+def _memory(rate: float, burst: int, read_latency: int, write_latency: int, reads: float, writes: float) -> Memory:
+    """A memory that answers so many requests at a time; 80 % of them, and of what they could move, are of use."""
+
+    def moved(latency: int, requests: float) -> float:
+        return min(rate, burst * requests / latency * 0.8)
+
+    def channel(buffered: int) -> float:  # words of 16 bytes
+        return moved(read_latency, min(buffered / (burst // 16), reads * 0.8))
+
+    write = moved(write_latency, writes * 0.8)
+    tensors, scales, copied = channel(128), channel(16), channel(104)
+    return Memory(rate, burst, read_latency, write_latency, tensors, write, tensors, scales, copied)
 
 
-def _dram() -> Memory:
-    def channel(buffered: int) -> float:
-        return _rate(12.0, 128, 500, min(buffered / 8, 64 * 0.8))
-
-    write = _rate(12.0, 128, 250, 32 * 0.8)
-    return Memory(12.0, 128, 500, 250, channel(128), write, channel(128), channel(16), channel(104))
-
-
-def _sram() -> Memory:
-    def channel(buffered: int) -> float:
-        return _rate(32.0, 64, 32, min(buffered / 4, 16 * 0.8))
-
-    write = _rate(32.0, 64, 32, 16 * 0.8)
-    return Memory(32.0, 64, 32, 32, channel(128), write, channel(128), channel(16), channel(104))
-
-
-_DRAM = _dram()
+_DRAM = _memory(12.0, 128, 500, 250, reads=64, writes=32)
 _U55_SRAM = Memory(8.0, 32, 32, 32, 8.0, 8.0, 8.0, 8.0, 8.0)
 _U55_FLASH = Memory(1.0, 128, 64, 64, 1.0, 1.0, 1.0, 1.0, 1.0)
 
@@ -85,7 +78,7 @@ U85 = Npu(
     shared=False,
     output_cycles=0.25,
     tensors=_DRAM,
-    cache=_sram(),
+    cache=_memory(32.0, 64, 32, 32, reads=16, writes=16),
     constants=_DRAM,
 )
 """Ethos-U85 with 256 multipliers, `Ethos_U85_SYS_DRAM_Mid` and `Dedicated_Sram_384KB`."""

@@ -44,7 +44,7 @@ def step_costs(steps: Sequence[NpuStep], sizes: Mapping[int, float], npu: Npu) -
         encoded = int(encoded_weights(step.op))
         target = bool(step.writes) and step.writes[0] in cached
         depth = step.op.output[3]
-        ahead = bool(encoded) and encoded < CACHE_BYTES // 3 and passes(step.op, npu) > 1
+        ahead = _are_fetched_ahead(step.op, npu)
         op = dataclasses.replace(
             step.op,
             weight_bytes=encoded,
@@ -84,9 +84,7 @@ def most_bytes(steps: Sequence[NpuStep], sizes: Mapping[int, float], npu: Npu) -
         _, alive = _cached(steps, sizes)
     most = 0.0
     for at, step in enumerate(steps):
-        weights = encoded_weights(step.op) if step.op is not None else 0.0
-        if weights and (weights > CACHE_BYTES // 3 or (step.op is not None and passes(step.op, npu) == 1)):
-            weights = 0.0
+        weights = encoded_weights(step.op) if step.op is not None and _are_fetched_ahead(step.op, npu) else 0.0
         most = max(most, alive[at] + weights)
     return most
 
@@ -113,6 +111,11 @@ def encoded_weights(op: TensorOp) -> float:
     if not op.weight_bytes:
         return 0.0
     return 1.02 * op.weight_bytes + 14.0 * op.output[3] + 100.0
+
+
+def _are_fetched_ahead(op: TensorOp, npu: Npu) -> bool:
+    """Weights that are read more than once, if they leave most of the cache to the tensors."""
+    return 0 < encoded_weights(op) < CACHE_BYTES // 3 and passes(op, npu) > 1
 
 
 def _cached(steps: Sequence[NpuStep], sizes: Mapping[int, float]) -> tuple[set[int], list[float]]:
