@@ -15,8 +15,13 @@ KINDS = ("count", "time", "bytes", "share", "ratio")
 TRACK_DIALECTS: dict[str, tuple[str, ...]] = {"npu": ("tosa",)}
 """Track -> the dialects by which a function is known to belong to it; every other one belongs to `kernel`."""
 
-TRACK_GROUPS: dict[str, tuple[str, ...]] = {"npu": ("ops", "ngrams", "tensors", "work", "accelerator")}
-"""Track -> the feature groups that it is predicted from; others from all. Loops are nothing to an NPU."""
+TRACK_GROUPS: dict[str, tuple[str, ...]] = {
+    "kernel": (
+        "ops", "ngrams", "loops", "tensors", "work", "access", "liveness", "codegen", "accelerator", "options",
+    ),
+    "npu": ("ops", "ngrams", "tensors", "work", "accelerator", "npu"),
+}  # fmt: skip
+"""Track -> the feature groups that it is predicted from. Loops are nothing to an NPU, its plan nothing to a CPU."""
 
 X86 = "x86-64-v3"
 NEOVERSE = "neoverse-v2"

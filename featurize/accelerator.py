@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from .function_view import FunctionView
 from .nodes import Access, Loop, Node, product
-from .npu import U55, U85, Npu, NpuStep, TensorOp, encoded_weights, most_bytes, network_cost
 from .op_classes import TENSOR_VIEWS
 
 ARRAY = 16
@@ -23,8 +22,6 @@ _ELEMENTS_PER_CYCLE = 8.0
 """What the element-wise unit takes."""
 _BYTES_PER_CYCLE = 16.0
 """What moves to and from memory."""
-_FEW_CHANNELS = 8
-_SUMS = ("iadd", "fadd")
 
 FEATURES: dict[str, tuple[str, str]] = {
     "accelerator.steps": ("operations on tensors; views, constants and what is done along with another apart", "count"),
@@ -71,26 +68,6 @@ FEATURES: dict[str, tuple[str, str]] = {
     "accelerator.traffic": ("bytes that all steps read and write, constants apart", "bytes"),
     "accelerator.traffic_log": ("log1p of the bytes that all steps read and write, constants apart", "log bytes"),
     "accelerator.reuse_distance": ("steps between making and last reading a tensor, mean", "count"),
-    "accelerator.u85.cycles": ("cycles of an Ethos-U85 with 256 multipliers, as `npu/network.py` plans it", "cycles"),
-    "accelerator.u85.compute": ("those if memory were never waited for", "cycles"),
-    "accelerator.u85.array": ("those of its multipliers alone", "cycles"),
-    "accelerator.u85.tensor_bytes": ("bytes that tensors outside of the cache are read and written with", "bytes"),
-    "accelerator.u85.cache_bytes": ("bytes that the cache is read and written with", "bytes"),
-    "accelerator.u85.constant_bytes": ("bytes of weights and scales that are fetched", "bytes"),
-    "accelerator.u85.macs": ("multiply-accumulates as Vela counts them: those of poolings too", "count"),
-    "accelerator.u85.utilization": ("these over the cycles and all multipliers", "share"),
-    "accelerator.u85.most_bytes": ("most bytes of tensors and weights in SRAM at once", "bytes"),
-    "accelerator.u85.encoded_bytes": ("bytes of weights and scales as they are stored", "bytes"),
-    "accelerator.u55.cycles": ("cycles of an Ethos-U55 with 128 multipliers, as `npu/network.py` plans it", "cycles"),
-    "accelerator.u55.compute": ("those if memory were never waited for", "cycles"),
-    "accelerator.u55.array": ("those of its multipliers alone", "cycles"),
-    "accelerator.u55.tensor_bytes": ("bytes that tensors outside of the cache are read and written with", "bytes"),
-    "accelerator.u55.cache_bytes": ("bytes that the cache is read and written with", "bytes"),
-    "accelerator.u55.constant_bytes": ("bytes of weights and scales that are fetched", "bytes"),
-    "accelerator.u55.macs": ("multiply-accumulates as Vela counts them: those of poolings too", "count"),
-    "accelerator.u55.utilization": ("these over the cycles and all multipliers", "share"),
-    "accelerator.u55.most_bytes": ("most bytes of tensors and weights in SRAM at once", "bytes"),
-    "accelerator.u55.encoded_bytes": ("bytes of weights and scales as they are stored", "bytes"),
 }  # fmt: skip
 
 
@@ -113,15 +90,6 @@ class _Step:
     channels_in: float = 1.0
     taps: float = 1.0
     is_depthwise: bool = False
-    adds: bool = False
-    """Whether what is combined is added up."""
-    is_sum: bool = False
-    """Element by element the sum of two tensors, or their difference."""
-    along: list[tuple[bool, int, int]] = field(default_factory=list)
-    """Operations done along: whether each only scales, the bits that it reads, and those that it writes."""
-    window: tuple[int, int] = (1, 1)
-    stride: tuple[int, int] = (1, 1)
-    dilation: tuple[int, int] = (1, 1)
 
     @property
     def positions(self) -> float:
@@ -169,21 +137,7 @@ def accelerator(view: FunctionView) -> dict[str, float]:
     stored = sum(map(size.bytes, constants))
     out["accelerator.constant_bytes"], out["accelerator.constant_bytes_log"] = stored, math.log1p(stored)
     _memory(out, view, steps, size)
-    _planned(out, view, steps, size)
     return out
-
-
-def _planned(out: dict[str, float], view: FunctionView, steps: Sequence[_Step], size: _Sizes) -> None:
-    for name, npu in (("u85", U85), ("u55", U55)):
-        planned = _npu_steps(view, steps, npu)
-        sizes = {v: size.bytes(v) for step in planned for v in (*step.reads, *step.writes)}
-        found = network_cost(planned, sizes, npu)
-        for part in ("cycles", "compute", "array", "tensor_bytes", "cache_bytes", "constant_bytes", "macs"):
-            out[f"accelerator.{name}.{part}"] = getattr(found, part)
-        out[f"accelerator.{name}.utilization"] = found.macs / (npu.macs * found.cycles) if found.cycles else 0.0
-        out[f"accelerator.{name}.most_bytes"] = most_bytes(planned, sizes, npu)
-        weights = sum(encoded_weights(step.op) for step in planned if step.op is not None)
-        out[f"accelerator.{name}.encoded_bytes"] = weights
 
 
 def _products(out: dict[str, float], array: Sequence[_Step]) -> None:
@@ -333,220 +287,13 @@ def _steps(view: FunctionView) -> tuple[list[_Step], int]:
         if before is not None and readers[reads[0]] == 1 and len(made) == 1 and _is_elementwise(accesses, fixed):
             before.writes[before.writes.index(reads[0])] = made[0]
             making[made[0]] = before
-            scales = node.name.endswith(".rescale")
-            before.along.append((scales, _narrowed(view, reads[0]), _narrowed(view, made[0])))
             n_fused += 1
             continue
         step = _Step(node, reads, made, constants)
         _count(step, view, inner)
-        step.window, step.stride, step.dilation = _window(view, inner, reads)
-        step.is_sum = len(reads) == 2 and not step.macs and any(n.cls in _SUMS for n in inner)
         steps.append(step)
         making.update(dict.fromkeys(made, step))
     return steps, n_fused
-
-
-def _window(
-    view: FunctionView, inner: Sequence[Node], reads: Sequence[int]
-) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
-    """Size, stride and dilation of the window over the two spatial dimensions; ones where there is no window."""
-    loads = [n.access for n in inner if n.access is not None and not n.access.is_store]
-    access = next((a for a in loads if _root(view, a.root) in reads), None)
-    size, stride, dilation = [1, 1], [1, 1], [1, 1]
-    if access is not None and len(access.indices) == 4:
-        for axis in (0, 1):
-            for name, factor in access.indices[axis + 1].terms.items():
-                loop = view.loop_of_iv.get(name)
-                if loop is None:
-                    continue
-                if loop.reduction:
-                    size[axis], dilation[axis] = int(loop.trip), max(1, abs(factor))
-                else:
-                    stride[axis] = max(1, abs(factor))
-    return (size[0], size[1]), (stride[0], stride[1]), (dilation[0], dilation[1])
-
-
-def _npu_steps(view: FunctionView, steps: Sequence[_Step], npu: Npu) -> list[NpuStep]:
-    """The steps as an NPU runs them.
-
-    - Slices and most joins are done by reading and writing elsewhere; what is joined and read elsewhere too is copied.
-    - Widening, adding and narrowing is one pass, chained to what makes one of the two; on the smaller NPU each
-      of them is a pass of its own. Products of two tensors are chained nowhere.
-    - One activation is done along with an operation; each further one is a pass.
-    """
-    chains = not npu.shared
-    readers = Counter(value for step in steps for value in step.reads)
-    kept_wide = {v for step in steps for v in step.reads if not (step.is_sum and chains)}
-    narrow: dict[int, int] = {}
-    """Widened tensor -> what it is made from."""
-    found: list[NpuStep] = []
-    maker: dict[int, int] = {}
-
-    def add(op: TensorOp, reads: Sequence[int], writes: Sequence[int], times: int = 1) -> None:
-        found.append(NpuStep(op, tuple(reads), tuple(writes), times))
-        maker.update(dict.fromkeys(writes, len(found) - 1))
-
-    for step in steps:
-        reads = [narrow.get(value, value) for value in step.reads]
-        shape = _four(view.type_of(step.node.results[0]).shape)
-        if not step.has_arithmetic and (len(step.reads) > 1 or _shrinks(view, step)):
-            seen_through_views = {_root(view, v) for v in step.node.operands if _root(view, v) != v}
-            for value in reads if len(reads) > 1 else ():
-                if readers[value] > 1 or value in seen_through_views:
-                    whole, bits = _four(view.type_of(value).shape), _narrowed(view, value)
-                    add(TensorOp("pool", whole, whole, input_bits=bits, output_bits=bits), (value,), ())
-            found.append(NpuStep(None, tuple(reads), tuple(step.writes)))
-            continue
-        bits = _narrowed(view, reads[0]) if reads else 8
-        widens = not step.macs and not step.combined and len(reads) == 1 and _narrowed(view, step.node.results[0]) == 32
-        if widens and step.writes[0] not in kept_wide:
-            narrow[step.writes[0]] = reads[0]
-            continue
-        if widens and not chains:
-            add(TensorOp("elements", shape, shape, input_bits=bits, output_bits=32, element_cycles=1.5), reads, ())
-            add(TensorOp("elements", shape, shape, input_bits=32, output_bits=32, element_cycles=1.25), (), step.writes)
-            continue
-        op, times, is_partial = _tensor_op(view, step, reads, npu)
-        last = max(reads, key=lambda v: maker.get(v, -1), default=-1)
-        if step.is_sum and chains and last in maker and readers[last] == 1:
-            at = maker[last]
-            rest = (v for v in reads if v != last)
-            found[at] = replace(found[at], reads=(*found[at].reads, *rest), writes=tuple(step.writes))
-            maker.update(dict.fromkeys(step.writes, at))
-            continue
-        # an activation is not done along with few channels, nor across a batch that is run part by part
-        alone = op.kind != "elements" and (op.output[3] < _FEW_CHANNELS or shape[0] > 1)
-        passes = _passes(step, alone, step.writes[0] in kept_wide)
-        wide = op.kind == "elements" and op.input_bits == 32 and not (step.is_sum and chains)
-        if (wide and op.output_bits < 32) or is_partial or passes:
-            written = op.output_bits
-            if wide and chains and found:  # chained to what widens its second operand
-                found[-1] = replace(found[-1], writes=())
-            else:
-                add(replace(op, output_bits=32 if wide or is_partial else written), reads, (), times)
-            if wide or is_partial:
-                narrowing = TensorOp("pool", shape, shape, input_bits=32, output_bits=written)
-                add(replace(narrowing, kind="elements", element_cycles=1.25) if npu.shared else narrowing, (), ())
-            for bits in passes:
-                flat = _flat(product(shape)) if alone else shape
-                add(TensorOp("pool", flat, flat, input_bits=bits, output_bits=written), (), ())
-            found[-1] = replace(found[-1], writes=tuple(step.writes))
-            maker.update(dict.fromkeys(step.writes, len(found) - 1))
-        else:
-            add(op, reads, step.writes, times)
-    return found
-
-
-def _passes(step: _Step, alone: bool, keeps_wide: bool) -> list[int]:
-    """The bits that each operation reads which is done along in the text and needs a pass of its own: all but one
-    scaling, one activation, and widening for a sum."""
-    found = []
-    scaled = activated = False
-    for scales, bits, written in step.along:
-        if scales and bits < written == 32 and not keeps_wide:
-            continue
-        if scales and not scaled and not activated:
-            scaled = True
-        elif not scales and not activated and not alone:
-            activated = True
-        else:
-            activated |= not scales
-            found.append(bits)
-    return found
-
-
-def _tensor_op(view: FunctionView, step: _Step, reads: Sequence[int], npu: Npu) -> tuple[TensorOp, int, bool]:
-    """One step, how often it is run, and whether each run makes a part of each sum."""
-    tensors = [v for v in step.node.operands if view.type_of(v).kind == "tensor"]
-    first = max(tensors[: 1 if step.macs else 2], key=lambda v: product(view.type_of(v).shape or ()))
-    source, target = _four(view.type_of(first).shape), _four(view.type_of(step.node.results[0]).shape)
-    if step.macs:
-        kind = "depthwise" if step.is_depthwise else "conv" if step.constants else "product"
-    elif step.combined and target[3] == 1 and source[3] > 1 and step.window == (1, 1):
-        kind = "sum" if step.adds else "pool"
-    elif (
-        step.combined
-        or (len(step.reads) == 1 and target == source)
-        or (len(step.reads) == 1 and not step.has_arithmetic)
-    ):
-        kind = "pool"
-    else:
-        kind = "elements"
-    window, stride, dilation, times, is_partial = step.window, step.stride, step.dilation, 1, False
-    if kind == "pool" and not step.adds and step.combined and target[3] == 1 and window == (1, 1):
-        window = (1, source[3])  # the largest of all channels: a window over them
-        source, target = (1, source[1] * source[2], source[3], 1), (1, target[1] * target[2], 1, 1)
-    if kind == "conv" and source[0] > 1 and source[1] == source[2] == 1 == product(window):
-        high, wide = _near_square(source[0])  # vectors times a matrix: the batch is laid out as an area
-        source, target = (1, wide, high, source[3]), (1, wide, high, target[3])
-    if kind == "product":
-        times = source[0] * source[1]
-        source, target = (1, 1, *source[2:]), (1, 1, *target[2:])
-    elif max(stride) > 3:  # one operation for each output
-        times = target[0] * target[1] * target[2]
-        source, target, stride = (1, window[0], window[1], source[3]), (1, 1, 1, target[3]), (1, 1)
-    elif max(dilation) > 2:  # one for each phase of the input, counted in full
-        times, dilation = dilation[0] * dilation[1], (1, 1)
-    elif kind == "conv" and target[1] * target[2] > source[1] * source[2] * 1.5:  # transposed: one for each phase
-        up = [max(1, round(b / a)) for a, b in zip(source[1:3], target[1:3], strict=True)]
-        times, is_partial = up[0] * up[1], True
-        extent = [_extent(view, step, axis) for axis in (0, 1)]
-        window = -(-extent[0] // up[0]), -(-extent[1] // up[1])
-        stride = (1, 1)
-    bits = _narrowed(view, reads[0]) if reads and not step.macs else _narrowed(view, first)
-    weights = sum(product(view.type_of(v).shape or ()) for v in step.constants[:1]) if step.macs else 0
-    element_cycles = 1.25 if kind == "elements" and bits == 32 and npu.shared else 0.0
-    written = min(_narrowed(view, step.writes[0]), 16 if step.macs else 32)
-    op = TensorOp(
-        kind,
-        source,
-        target,
-        window,
-        stride,
-        dilation,
-        bits,
-        written,
-        weight_bytes=int(weights),
-        inputs=max(len(reads), 1),
-        element_cycles=element_cycles,
-    )
-    return op, times, is_partial
-
-
-def _flat(elements: int) -> tuple[int, int, int, int]:
-    """The same number of elements in a shape without long sides."""
-    channels = max(d for d in range(1, max(2, int(1.4 * elements ** (1 / 3))) + 1) if elements % d == 0)
-    high, wide = _near_square(elements // channels)
-    return 1, high, wide, channels
-
-
-def _near_square(area: int) -> tuple[int, int]:
-    wide = next(d for d in range(max(1, math.isqrt(area)), 0, -1) if area % d == 0)
-    return area // wide, wide
-
-
-def _extent(view: FunctionView, step: _Step, axis: int) -> int:
-    """Size of the window of a transposed convolution, from its weights (out, height, width, in)."""
-    shape = view.type_of(step.constants[0]).shape or ()
-    return int(shape[1 + axis] or 1) if len(shape) == 4 else 1
-
-
-def _narrowed(view: FunctionView, value: int) -> int:
-    bits = view.type_of(value).element_bits or 8
-    return 8 if bits <= 8 else 16 if bits <= 16 else 32
-
-
-def _shrinks(view: FunctionView, step: _Step) -> bool:
-    if not step.reads:
-        return True
-    return product(view.type_of(step.reads[0]).shape or ()) > product(view.type_of(step.writes[0]).shape or ())
-
-
-def _four(shape: Sequence[int | None] | None) -> tuple[int, int, int, int]:
-    """A shape as (batch, height, width, channels)."""
-    sizes = [1, 1, 1, 1, *(size or 1 for size in shape or ())]
-    batch = product(sizes[:-3])
-    return batch, sizes[-3], sizes[-2], sizes[-1]
 
 
 def _is_constant(view: FunctionView, value: int) -> bool:
@@ -579,7 +326,6 @@ def _count(step: _Step, view: FunctionView, inner: Sequence[Node]) -> None:
             _channels(step, view, [n.access for n in inner if n.loop is node.loop and n.access is not None], reductions)
         else:
             step.combined = max(step.combined, node.execs)
-            step.adds |= node.cls in _SUMS and "max" not in step.node.name and "min" not in step.node.name
 
 
 def _around(loop: Loop | None) -> list[Loop]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from . import accelerator, access, codegen, liveness, loops, ngrams, ops, options, tensors, work
+from . import accelerator, access, codegen, liveness, loops, ngrams, npu, ops, options, tensors, work
 
 COMMAND = 'from irgauge.featurize.describe import markdown; print(markdown(), end="")'
 
@@ -19,6 +19,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "liveness": liveness.FEATURES,
     "codegen": codegen.FEATURES,
     "accelerator": accelerator.FEATURES,
+    "npu": npu.FEATURES,
     "options": options.FEATURES,
 }
 FIXED: tuple[str, ...] = tuple(name for group in GROUPS.values() for name in group)

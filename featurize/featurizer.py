@@ -16,6 +16,7 @@ from .function_view import FunctionView
 from .liveness import liveness
 from .loops import loops
 from .ngrams import ngrams
+from .npu import npu
 from .ops import ops
 from .options import options
 from .program import Op, Program
@@ -24,7 +25,7 @@ from .symbols import FUNCTION_NAMES, symbol_of
 from .tensors import tensors
 from .work import work
 
-_GROUPS = (ops, ngrams, loops, tensors, work, access, liveness, codegen, accelerator, options)
+_GROUPS = (ops, ngrams, loops, tensors, work, access, liveness, codegen, accelerator, npu, options)
 GROUP_NAMES: tuple[str, ...] = tuple(group.__name__ for group in _GROUPS)
 
 

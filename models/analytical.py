@@ -74,14 +74,9 @@ def _data_refs(c: Column) -> Value:
     return 2.0 + accesses * _smaller(c("codegen.instructions") / scalar, 1.0)
 
 
-def _of_npu(npu: str, target: str) -> Callable[[Column], Value]:
-    """What the plan of the network for one NPU says (`featurize/npu/network.py`)."""
-    feature, least = {
-        "cycles": ("cycles", 100.0),
-        "mac_utilization": ("utilization", 0.0),
-        "sram_bytes": ("most_bytes", 16.0),
-    }[target]
-    return lambda c: least + c(f"accelerator.{npu}.{feature}")
+def _npu(least: float, *parts: str) -> Callable[[Column], Value]:
+    """What the plan of a network says (feature group `npu`): the sum of features, and at least so much."""
+    return lambda c: sum((c(f"npu.{part}") for part in parts), start=least)
 
 
 _ESTIMATES: Mapping[str, Callable[[Column], Value]] = {
@@ -96,28 +91,21 @@ _ESTIMATES: Mapping[str, Callable[[Column], Value]] = {
     "ll_misses": lambda c: 1.0 + c("access.lines_llc"),
     "branch_mispredicts": lambda c: 2.0 + c("codegen.exits"),
     "latency_ns": _latency_ns,
-    "weights_encoded_bytes": lambda c: 16.0 + c("accelerator.u85.encoded_bytes"),
-    **{
-        f"{device}/{target}": _of_npu(npu, target)
-        for device, npu in ((ETHOS_U85, "u85"), (ETHOS_U55, "u55"))
-        for target in ("cycles", "mac_utilization", "sram_bytes")
-    },
-    f"{ETHOS_U85}/dram_bytes": lambda c: 16.0 + c("accelerator.u85.encoded_bytes") + c("accelerator.interface_bytes"),
-    f"{ETHOS_U85}/dram_traffic_bytes": lambda c: (
-        16.0 + c("accelerator.u85.tensor_bytes") + c("accelerator.u85.constant_bytes")
-    ),
-    f"{ETHOS_U55}/flash_bytes": lambda c: 16.0 + c("accelerator.u55.encoded_bytes"),
-    f"{ETHOS_U55}/flash_traffic_bytes": lambda c: 16.0 + c("accelerator.u55.constant_bytes"),
+    f"{ETHOS_U85}/cycles": _npu(1.0, "u85.cycles"),
+    f"{ETHOS_U85}/mac_utilization": _npu(0.0, "u85.utilization"),
+    f"{ETHOS_U85}/sram_bytes": _npu(16.0, "u85.most_bytes"),
+    f"{ETHOS_U85}/dram_bytes": _npu(16.0, "u85.arena_bytes", "u85.encoded_bytes"),
+    f"{ETHOS_U85}/dram_traffic_bytes": _npu(16.0, "u85.tensor_bytes", "u85.constant_bytes"),
+    f"{ETHOS_U85}/weights_encoded_bytes": _npu(16.0, "u85.weight_bytes"),
+    f"{ETHOS_U55}/cycles": _npu(1.0, "u55.cycles"),
+    f"{ETHOS_U55}/mac_utilization": _npu(0.0, "u55.utilization"),
+    f"{ETHOS_U55}/sram_bytes": _npu(16.0, "u55.most_bytes"),
+    f"{ETHOS_U55}/flash_bytes": _npu(16.0, "u55.encoded_bytes"),
+    f"{ETHOS_U55}/flash_traffic_bytes": _npu(16.0, "u55.constant_bytes"),
+    f"{ETHOS_U55}/weights_encoded_bytes": _npu(16.0, "u55.weight_bytes"),
 }
 
 NEEDED = (
-    "accelerator.interface_bytes",
-    *(f"accelerator.u55.{part}" for part in ("constant_bytes", "cycles", "encoded_bytes", "most_bytes", "utilization")),
-    *(
-        f"accelerator.u85.{part}"
-        for part in ("constant_bytes", "cycles", "encoded_bytes", "most_bytes", "tensor_bytes")
-    ),
-    "accelerator.u85.utilization",
     "access.lines_l1",
     "access.lines_llc",
     "codegen.cycles",
@@ -126,6 +114,12 @@ NEEDED = (
     "codegen.instructions",
     "codegen.static_size",
     "liveness.over_16",
+    *(
+        f"npu.u55.{part}"
+        for part in ("constant_bytes", "cycles", "encoded_bytes", "most_bytes", "utilization", "weight_bytes")
+    ),
+    *(f"npu.u85.{part}" for part in ("arena_bytes", "constant_bytes", "cycles", "encoded_bytes", "most_bytes")),
+    *(f"npu.u85.{part}" for part in ("tensor_bytes", "utilization", "weight_bytes")),
     "work.float_ops",
     "work.int_ops",
     "work.loads",
