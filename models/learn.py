@@ -29,6 +29,9 @@ from .trees import Float32, Float64, Int32
 _PLAIN_UP_TO = 64.0
 _MIN_ROWS = 40
 _GATE_ZERO_SHARE = (0.05, 0.995)
+_WHOLE_UP_TO = 3.0
+"""Candidates are compared on all rows if there are at most so many times those of a contest: only then the plan of a
+network by itself, or another simple model, may win."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +111,9 @@ def learn_target(
 
 
 def _some_groups(groups: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
-    """Mask of about so many rows, whole groups drawn at random; of all rows where there are no more."""
+    """Mask of about so many rows, whole groups drawn at random; of all rows where there are not many more."""
+    if len(groups) <= _WHOLE_UP_TO * n_rows:
+        return np.ones(len(groups), bool)
     names, inverse, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     order = np.random.default_rng([seed, 3]).permutation(len(names))
     drawn = np.zeros(len(names), bool)

@@ -80,6 +80,11 @@ def quantity(value: float, *, whole: bool) -> str:
     return compact(value)
 
 
+def milliseconds(seconds: float) -> str:
+    """A time: "12.3 ms"."""
+    return f"{compact(1000 * seconds, 3)} ms"
+
+
 def factor(value: float) -> str:
     """A factor to two or three digits: "×1.23", "×45.6", "×789"; huge ones compact."""
     if not math.isfinite(value):

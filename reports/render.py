@@ -67,6 +67,7 @@ def _filters() -> Mapping[str, Callable[..., Any]]:
         "quantity": numbers.quantity,
         "factor": numbers.factor,
         "grouped": numbers.grouped,
+        "milliseconds": numbers.milliseconds,
         "shown": numbers.shown,
         "finite": lambda value: bool(np.isfinite(value)),
         "direction": direction,

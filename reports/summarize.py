@@ -39,6 +39,7 @@ from .summary import (
     VersionFacts,
     WorstProgram,
 )
+from .times import time_facts
 from .uncertainty import error_interval
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def summarize(
         _texts(frame, records, summaries, text_characters),
         _dataset_facts(frame, artifact["manifest"], evaluation.track),
         _version_facts(frame, artifact["manifest"], evaluation.track, git_revision() if revision is None else revision),
+        time_facts(artifact, frame, evaluation.track),
     )
 
 

@@ -266,6 +266,17 @@ class VersionFacts:
     """Revision of the source, "" where it is not known."""
 
 
+@dataclass(frozen=True)
+class TimeFacts:
+    """What a prediction takes, text to all targets."""
+
+    n_programs: int
+    median_s: float
+    longest_s: float
+    tool_median_s: float
+    """What the tools take whose answer is predicted, for the same programs; NaN where that was not measured."""
+
+
 @dataclass(frozen=True, eq=False)
 class Summary:
     """A whole report."""
@@ -283,3 +294,5 @@ class Summary:
     """Record id to text, for the worst programs whose text is in the dataset."""
     dataset: DatasetFacts
     versions: VersionFacts
+    times: TimeFacts | None
+    """None where there is no text to predict."""

@@ -34,10 +34,20 @@ def macs(op: TensorOp, npu: Npu) -> float:
 
 
 @functools.lru_cache(maxsize=16384)
-def op_cycles(op: TensorOp, npu: Npu, source: Place, target: Place, constants: Memory | None = None) -> int:
+def op_cycles(
+    op: TensorOp,
+    npu: Npu,
+    source: Place,
+    target: Place,
+    constants: Memory | None = None,
+    *,
+    first: bool = True,
+    last: bool = True,
+) -> int:
     """Cycles of the NPU: its multipliers, its outputs or its commands, and the ends, where nothing overlaps.
 
-    `constants`: where weights are read from, None without.
+    `constants`: where weights are read from, None without; `first`, `last`: whether nothing before or after it belongs
+    to the same operation, and so overlaps.
     """
     if op.kind == "transpose":
         size = math.prod(op.input) * op.input_bits / 8
@@ -48,10 +58,19 @@ def op_cycles(op: TensorOp, npu: Npu, source: Place, target: Place, constants: M
         return max(taken + source.memory.read_latency, given + target.memory.write_latency)
     if op.kind == "matmul":
         return _matmul_cycles(op, npu, source, target)
-    return _cycles_of(op, plan(op, npu), npu, source, target, constants)
+    return _cycles_of(op, plan(op, npu), npu, source, target, constants, first, last)
 
 
-def _cycles_of(op: TensorOp, cut: Plan, npu: Npu, source: Place, target: Place, constants: Memory | None) -> int:
+def _cycles_of(
+    op: TensorOp,
+    cut: Plan,
+    npu: Npu,
+    source: Place,
+    target: Place,
+    constants: Memory | None,
+    first: bool = True,
+    last: bool = True,
+) -> int:
     taken, given = _ends(op, cut, source, target)
     if op.kind in ("elements", "resize"):
         elements = math.prod(stored(op.output, target))
@@ -66,7 +85,9 @@ def _cycles_of(op: TensorOp, cut: Plan, npu: Npu, source: Place, target: Place, 
     times = _blocks_of_outputs(op, cut)
     waiting = 0.0 if times <= 1 else taken + given if npu.shared else abs(given - taken)
     command = (waiting + array + outputs_of_block) / 4
-    ends = min(max(array, command), max(outputs_of_block, command)) + taken + given
+    ends = taken if first else 0.0
+    if last:
+        ends += min(max(array, command), max(outputs_of_block, command)) + given
     return int(max(array, outputs_of_block, command) * times + ends)
 
 

@@ -6,6 +6,7 @@ elsewhere where that is possible, and by a copy where it is not.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -190,9 +191,11 @@ def _fixed(info: TypeInfo) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def _ints(text: str, key: str) -> list[int]:
+@functools.lru_cache(maxsize=4096)
+def _ints(text: str, key: str) -> tuple[int, ...]:
+    """Integers of an attribute; each network is read for two NPUs."""
     inside = property_text(text, key).rpartition(":")[2]
-    return [int(n) for n in _INT.findall(inside)]
+    return tuple(int(n) for n in _INT.findall(inside))
 
 
 def _pair(text: str, key: str) -> tuple[int, int]:
@@ -245,7 +248,7 @@ def _node(name: str, text: str, inputs: Sequence[Value], out: Value) -> Node | N
         return found
     if name == "transpose":
         found = node("transpose")
-        found.permutation = tuple(_ints(text, "perms"))
+        found.permutation = _ints(text, "perms")
         return found
     if name in ("concat", "slice", "pad", "resize", "clamp", "table", *_ALIASES):
         count = len(inputs) if name == "concat" else 1
@@ -284,7 +287,8 @@ def _check(node: Node) -> None:
         fits &= rank == ranks[0] and len(node.offset or ()) in (0, rank)
     elif node.kind == "resize":
         fits &= rank == ranks[0] == 4
-    if not fits or math.prod(node.shape[:-3]) > MOST_STEPS:
+    batches = math.prod(node.shape[:-3]) if node.kind not in ("reshape", "identity", "transpose") else 1
+    if not fits or batches > MOST_STEPS:
         raise UnknownNetwork(f"{node.kind} of {[read.shape for read in node.reads]} to {node.shape}")
 
 

@@ -120,7 +120,8 @@ class _Packing:
         whole = [four(read.shape) for read in node.reads]
         inputs = [four(read.part or read.shape) for read in node.reads]
         shape, part = four(node.shape), four(node.part or node.shape)
-        _bound(part[0] * math.prod(node.dilation) * math.prod(node.stride), node)
+        if node.kind != "transpose":
+            _bound(part[0] * math.prod(node.dilation) * math.prod(node.stride), node)
         if node.kind in _ELEMENTLIKE:
             return self._element_commands(node, whole, inputs, shape, part)
         if node.kind == "matmul":

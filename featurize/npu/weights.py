@@ -65,11 +65,13 @@ def read_cycles(size: float, rate: float, memory: Memory) -> int:
     return int(size / rate) + memory.read_latency
 
 
-def slice_cycles(step: Step, depth: int, npu: Npu, staged: bool) -> int:
+def slice_cycles(step: Step, depth: int, npu: Npu, *, staged: bool, first: bool = True, last: bool = True) -> int:
+    """Cycles for so many output channels, before the cache is filled; `staged`: with the weights in it; `first`,
+    `last`: as those of `op_cycles`."""
     op = step.op if depth == step.op.output[3] else step.of_depth(depth)
     target = Place(npu.tensors, True) if step.chained else _home(step.writes, npu)
     weights = None if not step.weights else npu.cache if staged else npu.constants
-    return op_cycles(op, npu, _home(step.reads[0], npu), target, weights)
+    return op_cycles(op, npu, _home(step.reads[0], npu), target, weights, first=first, last=last)
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,7 @@ def _sliced(
     first = max(int(depth * ahead) // _SPLIT * _SPLIT, _SPLIT)
     if first >= depth:
         return 0, depth
-    run = slice_cycles(step, first, npu, staged=True)
+    run = slice_cycles(step, first, npu, staged=True, last=False)
     part = up(max(int(depth * run / transfer), _SPLIT), block)
     if part / depth * whole > half:
         part = int(half / whole * depth)
@@ -249,7 +251,8 @@ def _taken(step: Step, buffers: _Buffers, slack: float, npu: Npu) -> _Taken:
         weight_bytes += size * times
         fetches += times
         waits += max(copied_cycles(size, npu.constants, npu.cache) - slack, 0.0)
-        last = slice_cycles(step, end - start, npu, staged=True)
+        ends = {"first": start == 0, "last": end == buffers.slices[-1]}
+        last = slice_cycles(step, end - start, npu, staged=True, **ends)
         run += last
         slack = float(last) if buffers.double else 0.0
     home = _home(step.reads[0], npu).memory
