@@ -598,10 +598,19 @@ def _predict(arguments: argparse.Namespace) -> None:
 def _explain(arguments: argparse.Namespace) -> None:
     from .models.predictor import load
 
-    path = _shown_path(arguments.file)
-    explained = load(arguments.model).explain(_read_code(arguments.file), arguments.target, device=arguments.device)
+    path, program = _shown_path(arguments.file), _read_code(arguments.file)
+    explained = load(arguments.model).explain(program, arguments.target, device=arguments.device)
+    plans = {name: _plan(program, name, e.target) for name, e in explained.items()}
     if arguments.format == "json":
-        print(_json([{"path": path, "function": name, **e.to_plain()} for name, e in explained.items()]))
+        found = [{"path": path, "function": name, **e.to_plain()} for name, e in explained.items()]
+        print(
+            _json(
+                [
+                    {**plain, "plan": plans[name]} if plans[name] else plain
+                    for plain, name in zip(found, plans, strict=True)
+                ]
+            )
+        )
         return
     for name, e in explained.items():
         rest = e.contributions[arguments.top :]
@@ -618,6 +627,36 @@ def _explain(arguments: argparse.Namespace) -> None:
         else:
             print(f"@{name}: {e.target}{f', in {e.unit}' if e.unit else ''}")
             print(_table(rows))
+            if plans[name]:
+                print(f"\nThe plan behind the estimate: the longest of {_counted(len(plans[name]), 'step')}, by line")
+                longest = sorted(plans[name], key=lambda step: -step["cycles"])[: arguments.top]
+                print(_table(longest))
+
+
+def _plan(program: Program, function: str, target: str) -> list[dict[str, Any]]:
+    """What an NPU runs for a function, where the target is its cycles; nothing for other targets and functions."""
+    from .data.targets import ETHOS_U55, ETHOS_U85
+    from .featurize.featurizer import functions_of
+    from .featurize.npu.devices import U55, U85
+    from .featurize.npu.listing import planned_steps
+
+    npu = {f"{ETHOS_U85}/cycles": U85, f"{ETHOS_U55}/cycles": U55}.get(target)
+    if npu is None:
+        return []
+    steps = planned_steps(program, dict(functions_of(program))[function], npu)
+    return [
+        {
+            "line": step.line or "-",
+            "step": step.kind,
+            "input": "x".join(map(str, step.input[1:])),
+            "output": "x".join(map(str, step.output[1:])),
+            "cycles": step.cycles,
+            "waits for": "memory" if step.waits_for_memory else "-",
+            "weight bytes": step.weight_bytes,
+            "result in": "SRAM" if step.cached else "DRAM",
+        }
+        for step in steps
+    ]
 
 
 # --- commands that compare, and commands for compilers

@@ -104,6 +104,8 @@ class Node:
     axis: int = 0
     scaled: bool = False
     """Whether a rescaling is done along with writing."""
+    place: int = -1
+    """Where it is written in the program's text; -1 for what only the NPU needs."""
 
     def retarget(self, out: Value) -> None:
         """Write another tensor."""
@@ -175,6 +177,7 @@ class Graph:
         node = _node(name, op.text, inputs, out)
         if node is not None:
             _check(node)
+            node.place = op.offset
             self.nodes.append(node)
             out.makers.append(node)
             for read in node.reads:

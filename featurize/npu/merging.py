@@ -17,9 +17,9 @@ def merge_parts(graph: Graph) -> None:
     _merge_slices(graph)
 
 
-def _insert_copy(graph: Graph, value: Value) -> Value:
+def _insert_copy(graph: Graph, value: Value, place: int) -> Value:
     made = Value(value.shape, value.bits)
-    node = Node("copy", [Read(value, value.shape)], made, value.shape)
+    node = Node("copy", [Read(value, value.shape)], made, value.shape, place=place)
     made.makers.append(node)
     value.readers.append(node)
     graph.nodes.append(node)
@@ -46,7 +46,7 @@ def _merge_aliases(graph: Graph) -> None:
         graph.nodes.remove(node)
         node.remove()
         if target.interface == "output" and (source.interface in ("input", "constant") or others):
-            copy = Node("copy", [Read(source, source.shape)], target, source.shape)
+            copy = Node("copy", [Read(source, source.shape)], target, source.shape, place=node.place)
             source.readers.append(copy)
             target.makers.append(copy)
             graph.nodes.append(copy)
@@ -56,7 +56,7 @@ def _merge_aliases(graph: Graph) -> None:
                 maker.retarget(target)
             continue
         if others and source.interface != "constant" and id(source) not in copies:
-            copied = _insert_copy(graph, source)
+            copied = _insert_copy(graph, source, node.place)
             copies.add(id(copied))
             for reader in others:
                 for at, read in enumerate(reader.reads):
@@ -110,7 +110,7 @@ def _merge_pads(graph: Graph) -> None:
             for extent in (before[axis], after[axis]):
                 if extent:
                     part = tuple(extent if d == axis else n for d, n in enumerate(node.shape))
-                    fill = Node("copy", [Read(constant, part)], target, node.shape, part, (0,) * rank)
+                    fill = Node("copy", [Read(constant, part)], target, node.shape, part, (0,) * rank, place=node.place)
                     target.makers.append(fill)
                     graph.nodes.append(fill)
 
@@ -139,7 +139,7 @@ def _merge_joins(graph: Graph) -> None:
                 maker.retarget(target)
                 maker.part, maker.offset, maker.shape = read.shape, offset, node.shape
             else:
-                copy = Node("copy", [Read(value, read.shape)], target, node.shape, read.shape, offset)
+                copy = Node("copy", [Read(value, read.shape)], target, node.shape, read.shape, offset, place=node.place)
                 value.readers.append(copy)
                 target.makers.append(copy)
                 graph.nodes.append(copy)

@@ -430,6 +430,7 @@ class _Packing:
             chained,
             chained=bool(group.chained),
             weights=first.weights,
+            place=next((c.node.place for c in group.commands if c.node.place >= 0), -1),
             weights_of=(id(first.node), first.phase),
             table=own_table,
             fused=group.activated and not own_table,

@@ -80,7 +80,7 @@ def _split_multiplied(graph: Graph) -> None:
         )  # fmt: skip
         for at, (shape, order) in enumerate(exchanges):
             out = target if at == len(exchanges) - 1 else Value(permuted_forward(shape, order), target.bits)
-            exchange = Node("transpose", [Read(made, shape)], out, permuted_forward(shape, order))
+            exchange = Node("transpose", [Read(made, shape)], out, permuted_forward(shape, order), place=node.place)
             exchange.permutation = tuple("NHWC".index(letter) for letter in order)
             made.readers.append(exchange)
             out.makers.append(exchange)
@@ -93,6 +93,7 @@ def _insert_transpose(graph: Graph, node: Node, at: int, shape: tuple[int, ...])
     made = Value(shape, read.value.bits)
     rank = len(shape)
     transpose = Node("transpose", [Read(read.value, read.shape, read.part, read.offset)], made, shape)
+    transpose.place = node.place
     transpose.permutation = (*range(rank - 2), rank - 1, rank - 2)
     read.value.readers.append(transpose)
     made.makers.append(transpose)

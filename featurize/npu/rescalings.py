@@ -99,7 +99,8 @@ def _split_rescalings(graph: Graph) -> None:
         number = Value((1,), source.bits, "constant")
         if source.bits < 32:
             wide = Value(source.shape, 32)
-            widening = Node("add", [Read(source, node.reads[0].shape), Read(number, (1,))], wide, node.reads[0].shape)
+            shape = node.reads[0].shape
+            widening = Node("add", [Read(source, shape), Read(number, (1,))], wide, shape, place=node.place)
             source.readers.remove(node)
             source.readers.append(widening)
             wide.makers.append(widening)
@@ -114,25 +115,28 @@ def _split_rescalings(graph: Graph) -> None:
 def _split_tables(graph: Graph) -> None:
     """On the smaller NPU: a table of 16-bit inputs with 32-bit outputs is three of them, two products and a sum."""
     for node in [n for n in graph.nodes if n.kind == "table" and n.out.bits == 32 and n.reads[0].value.bits == 16]:
-        read = node.reads[0]
-
-        def looked_up(read: Read = read, shape: tuple[int, ...] = node.shape) -> Value:
-            return _added(graph, "table", [Read(read.value, read.shape)], Value(shape, 16), shape)
-
-        rest = _added(graph, "mul", [Read(looked_up(), node.shape), Read(Value((1,), 16, "constant"), (1,))],
-                      Value(node.shape, 32), node.shape)  # fmt: skip
-        slopes = _added(graph, "mul", [Read(looked_up(), node.shape), Read(looked_up(), node.shape)],
-                        Value(node.shape, 32), node.shape)  # fmt: skip
-        read.value.readers.remove(node)
-        node.kind, node.reads = "add", [Read(rest, node.shape), Read(slopes, node.shape)]
-        rest.readers.append(node)
-        slopes.readers.append(node)
+        _split_table(graph, node)
 
 
-def _added(graph: Graph, kind: str, reads: list[Read], out: Value, shape: tuple[int, ...]) -> Value:
-    node = Node(kind, reads, out, shape)
-    for read in reads:
+def _split_table(graph: Graph, node: Node) -> None:
+    source, shape = node.reads[0].value, node.shape
+
+    def added(kind: str, *values: Value, bits: int) -> Value:
+        reads = [Read(value, value.shape if value.interface == "constant" else shape) for value in values]
+        return _added(graph, Node(kind, reads, Value(shape, bits), shape, place=node.place))
+
+    first, second, third = (added("table", source, bits=16) for _ in range(3))
+    rest = added("mul", first, Value((1,), 16, "constant"), bits=32)
+    slopes = added("mul", second, third, bits=32)
+    source.readers.remove(node)
+    node.kind, node.reads = "add", [Read(rest, shape), Read(slopes, shape)]
+    rest.readers.append(node)
+    slopes.readers.append(node)
+
+
+def _added(graph: Graph, node: Node) -> Value:
+    for read in node.reads:
         read.value.readers.append(node)
-    out.makers.append(node)
+    node.out.makers.append(node)
     graph.nodes.append(node)
-    return out
+    return node.out

@@ -52,6 +52,8 @@ class Step:
     """An activation is done along with it."""
     fused_table: bool = False
     """And it is one that is looked up in a table."""
+    place: int = -1
+    """Where the first of the chain is written in the program's text; -1 for what is not."""
     weights_of: Hashable = 0
     """The same for steps that share their weights."""
 

@@ -58,9 +58,11 @@ def test_the_best_scored_candidate_is_chosen(table: Table, quick: Settings) -> N
 
 def test_a_part_of_the_rows_compares_boosters_only(table: Table, quick: Settings) -> None:
     """Ridge and the roofline need few rows, so on a part of them they look better than they are on all."""
-    few = replace(quick, contest_rows=len(table.X) // 3)
+    few = replace(quick, contest_rows=len(table.X) // 4)
     learned = table.learn(find_target("latency_ns"), seed=0, settings=few)
     assert {score.removesuffix("+margin") for score in learned.cv_scores} == set(BOOSTERS)
+    half = table.learn(find_target("latency_ns"), seed=0, settings=replace(quick, contest_rows=len(table.X) // 2))
+    assert "roofline+margin" in half.cv_scores  # nearly all rows: then all are taken
 
 
 def test_a_program_far_larger_than_any_seen_is_extrapolated(table: Table, quick: Settings) -> None:
