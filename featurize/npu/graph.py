@@ -28,7 +28,7 @@ def is_network(function: Op) -> bool:
     return any(op.name.startswith("tosa.") for op in ops) and not any(op.regions for op in ops)
 
 
-_LARGEST_EXTENT, _MOST_ELEMENTS, MOST_STEPS = 1 << 20, 1 << 32, 4_000
+_LARGEST_EXTENT, MOST_ELEMENTS, MOST_STEPS = 1 << 20, 1 << 32, 4_000
 """Of what is planned: nothing that an NPU could run is larger, and the plan of anything takes a bounded time."""
 _INT = re.compile(r"-?\d+")
 _DENSE = re.compile(r"dense<(?:\[([^\]]*)\]|(-?\d+))>")
@@ -189,7 +189,7 @@ def _fixed(info: TypeInfo) -> tuple[int, ...]:
     if info.shape is None and not info.shaped:
         return ()
     sizes = [size or 0 for size in info.shape or (0,)]
-    if not all(0 < size <= _LARGEST_EXTENT for size in sizes) or math.prod(sizes) > _MOST_ELEMENTS:
+    if not all(0 < size <= _LARGEST_EXTENT for size in sizes) or math.prod(sizes) > MOST_ELEMENTS:
         raise UnknownNetwork(f"a tensor of shape {info.shape}")
     return tuple(sizes)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from .devices import Npu, Shape, TensorOp
 from .exchanges import exchanges, permuted_forward
-from .graph import ACTIVATIONS, BINARY, MOST_STEPS, Node, Read, UnknownNetwork, Value, four
+from .graph import ACTIVATIONS, BINARY, MOST_ELEMENTS, MOST_STEPS, Node, Read, UnknownNetwork, Value, four
 from .steps import Step, Tensor
 
 _ELEMENTLIKE = BINARY | ACTIVATIONS | {"rescale"}
@@ -246,9 +246,9 @@ class _Packing:
         for down in range(node.stride[0]):
             for right in range(node.stride[1]):
                 window = -(-(node.window[0] - down) // node.stride[0]), -(-(node.window[1] - right) // node.stride[1])
-                if min(window) < 1:
-                    continue
                 output = (1, op.output[1] - down, op.output[2] - right, op.output[3])
+                if min(*window, *output) < 1:
+                    continue
                 phase = replace(op, stride=(1, 1), window=window, output=output)
                 weights = math.prod(window) * op.input[3] * op.output[3]
                 found.append(_Command(node, phase, node.reads, whole, shape, weights, phase=len(found)))
@@ -422,6 +422,9 @@ class _Packing:
             op = replace(op, permuted_bricks=writes.bricks)
         if not reads:
             reads = [Tensor(op.input, op.input_bits, "constant", False)]
+        for shape in (op.input, op.output, *(tensor.shape for tensor in (*reads, *chained, writes))):
+            if min(shape) < 1 or math.prod(shape) > MOST_ELEMENTS:
+                raise UnknownNetwork(f"{op.kind} of {shape}")
         own_table = first.node.kind == "table"
         return Step(
             op,

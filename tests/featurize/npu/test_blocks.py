@@ -37,3 +37,10 @@ def test_a_block_fits_the_memories(npu: Npu) -> None:
         outputs = cut.block[0] * cut.block[1] * cut.block[2]
         assert outputs * 4 * 2 <= npu.sum_bytes
         assert all(n % m == 0 for n, m in zip(cut.block, cut.micro, strict=True))
+
+
+@pytest.mark.parametrize("npu", [U55, U85])
+def test_what_fits_no_memory_has_the_least_block(npu: Npu) -> None:
+    """Numbers of 64 bits that are spread: no NPU does it, and the plan of a broken network must not fail."""
+    cut = plan(TensorOp("pool", (1, 1, 1, 1), (1, 20, 20, 16), input_bits=64, output_bits=16), npu)
+    assert all(n >= least for n, least in zip(cut.block, cut.micro, strict=True))
