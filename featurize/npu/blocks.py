@@ -52,7 +52,7 @@ def plan(op: TensorOp, npu: Npu) -> Plan:
         block, input_block = _by_area(op, npu, micro, channels)
     else:
         block, input_block = _by_fetches(op, npu, micro, _channels_at_once(op, npu, micro, part_kernel))
-    high, wide, deep = (max(n, least) for n, least in zip(block, micro, strict=True))  # what fits nothing: the least
+    high, wide, deep = (n or least for n, least in zip(block, micro, strict=True))  # what fits nothing: the least
     return Plan((high, wide, deep), input_block, micro, part_kernel)
 
 
