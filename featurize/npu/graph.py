@@ -1,8 +1,4 @@
-"""A quantized network as an NPU's compiler sees it: operations on tensors of four dimensions, rescalings merged.
-
-Made from the TOSA operations of a function. What only renames, joins or cuts tensors is done by reading and writing
-elsewhere where that is possible, and by a copy where it is not.
-"""
+"""The operations on tensors of a function as TOSA writes them, each checked, and the order in which they run."""
 
 from __future__ import annotations
 
@@ -32,13 +28,12 @@ _LARGEST_EXTENT, MOST_ELEMENTS, MOST_STEPS = 1 << 20, 1 << 32, 4_000
 """Of what is planned: nothing that an NPU could run is larger, and the plan of anything takes a bounded time."""
 _INT = re.compile(r"-?\d+")
 _DENSE = re.compile(r"dense<(?:\[([^\]]*)\]|(-?\d+))>")
-_ALIASES = {"reshape", "identity"}
 _WINDOWS = {"conv2d": "conv", "depthwise_conv2d": "depthwise", "transpose_conv2d": "transposed"}
 _POOLS = {"avg_pool2d": "average", "max_pool2d": "maximum_pool"}
 ACTIVATIONS = frozenset(("clamp", "table"))
 BINARY = frozenset(("add", "sub", "mul", "maximum", "minimum"))
 WINDOWED = frozenset(("conv", "depthwise"))
-POOLS = frozenset(("average", "maximum_pool"))
+POOLS = frozenset(_POOLS.values())
 
 
 @dataclass(eq=False)
@@ -119,14 +114,6 @@ class Node:
         self.reads[at].value = value
         value.readers.append(self)
 
-    def remove(self) -> None:
-        """Take it out of the network."""
-        for read in self.reads:
-            if self in read.value.readers:
-                read.value.readers.remove(self)
-        if self in self.out.makers:
-            self.out.makers.remove(self)
-
 
 def four(shape: Sequence[int]) -> Shape:
     """A shape as (batch, height, width, channels)."""
@@ -178,10 +165,24 @@ class Graph:
         if node is not None:
             _check(node)
             node.place = op.offset
-            self.nodes.append(node)
-            out.makers.append(node)
-            for read in node.reads:
-                read.value.readers.append(node)
+            self.insert(node)
+
+    def insert(self, node: Node) -> Value:
+        """Add an operation to the network; what it makes."""
+        self.nodes.append(node)
+        node.out.makers.append(node)
+        for read in node.reads:
+            read.value.readers.append(node)
+        return node.out
+
+    def drop(self, node: Node) -> None:
+        """Take an operation out of the network."""
+        self.nodes.remove(node)
+        for read in node.reads:
+            if node in read.value.readers:
+                read.value.readers.remove(node)
+        if node in node.out.makers:
+            node.out.makers.remove(node)
 
 
 def _fixed(info: TypeInfo) -> tuple[int, ...]:
@@ -253,7 +254,7 @@ def _node(name: str, text: str, inputs: Sequence[Value], out: Value) -> Node | N
         found = node("transpose")
         found.permutation = _ints(text, "perms")
         return found
-    if name in ("concat", "slice", "pad", "resize", "clamp", "table", *_ALIASES):
+    if name in ("concat", "slice", "pad", "resize", "clamp", "table", "reshape", "identity"):
         count = len(inputs) if name == "concat" else 1
         found = node(name, count)
         if name == "concat":
@@ -270,7 +271,7 @@ def _check(node: Node) -> None:
     """UnknownNetwork if shapes and attributes of an operation do not fit."""
     rank, ranks = len(node.shape), [len(read.shape) for read in node.reads]
     fits = rank <= 6 and max(ranks) <= 6
-    if node.kind in ("conv", "depthwise", "transposed", *_POOLS.values()):
+    if node.kind in ("conv", "depthwise", "transposed", *POOLS):
         small = (*node.window, *node.stride, *node.dilation)
         fits &= rank == ranks[0] == 4 and all(0 < n <= MOST_STEPS for n in small)
         fits &= node.kind == "transposed" or min(node.pad) >= 0

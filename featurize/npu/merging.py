@@ -19,11 +19,7 @@ def merge_parts(graph: Graph) -> None:
 
 def _insert_copy(graph: Graph, value: Value, place: int) -> Value:
     made = Value(value.shape, value.bits)
-    node = Node("copy", [Read(value, value.shape)], made, value.shape, place=place)
-    made.makers.append(node)
-    value.readers.append(node)
-    graph.nodes.append(node)
-    return made
+    return graph.insert(Node("copy", [Read(value, value.shape)], made, value.shape, place=place))
 
 
 def _merge_aliases(graph: Graph) -> None:
@@ -37,19 +33,14 @@ def _merge_aliases(graph: Graph) -> None:
         if maker is not None and maker in views and source.readers == [node] and not source.interface:
             node.reread(0, maker.reads[0].value)
             views.remove(maker)
-            graph.nodes.remove(maker)
-            maker.remove()
+            graph.drop(maker)
     for node in views:
         source, target = node.reads[0].value, node.out
         renamed = node.shape == source.shape
         others = [n for n in source.readers if n is not node and not renamed]
-        graph.nodes.remove(node)
-        node.remove()
+        graph.drop(node)
         if target.interface == "output" and (source.interface in ("input", "constant") or others):
-            copy = Node("copy", [Read(source, source.shape)], target, source.shape, place=node.place)
-            source.readers.append(copy)
-            target.makers.append(copy)
-            graph.nodes.append(copy)
+            graph.insert(Node("copy", [Read(source, source.shape)], target, source.shape, place=node.place))
             continue
         if target.interface == "output":
             for maker in list(source.makers):
@@ -94,13 +85,11 @@ def _merge_pads(graph: Graph) -> None:
             reader.reread(0, source)
             reader.reads[0].shape = source.shape
         if len(fits) == len(readers) and target.interface != "output":
-            graph.nodes.remove(node)
-            node.remove()
+            graph.drop(node)
             continue
         maker = source.makers[0] if len(source.makers) == 1 else None
         if maker is not None and source.readers == [node] and _is_movable(maker, source, node.reads[0]):
-            graph.nodes.remove(node)
-            node.remove()
+            graph.drop(node)
             maker.retarget(target)
             maker.part, maker.offset, maker.shape = node.reads[0].shape, tuple(before), node.shape
         else:
@@ -110,9 +99,8 @@ def _merge_pads(graph: Graph) -> None:
             for extent in (before[axis], after[axis]):
                 if extent:
                     part = tuple(extent if d == axis else n for d, n in enumerate(node.shape))
-                    fill = Node("copy", [Read(constant, part)], target, node.shape, part, (0,) * rank, place=node.place)
-                    target.makers.append(fill)
-                    graph.nodes.append(fill)
+                    read = Read(constant, part)
+                    graph.insert(Node("copy", [read], target, node.shape, part, (0,) * rank, place=node.place))
 
 
 def _extents(node: Node) -> tuple[int, int]:
@@ -123,11 +111,10 @@ def _extents(node: Node) -> tuple[int, int]:
 def _merge_joins(graph: Graph) -> None:
     """What is joined is written where it belongs; copied where it is read otherwise too."""
     for node in [n for n in graph.nodes if n.kind == "concat"]:
-        graph.nodes.remove(node)
         target, at = node.out, 0
         axis = node.axis % len(node.shape)
-        reads = list(node.reads)
-        node.remove()
+        reads = node.reads
+        graph.drop(node)
         for read in reads:
             offset = tuple(at if d == axis else 0 for d in range(len(node.shape)))
             at += read.shape[axis]
@@ -139,10 +126,8 @@ def _merge_joins(graph: Graph) -> None:
                 maker.retarget(target)
                 maker.part, maker.offset, maker.shape = read.shape, offset, node.shape
             else:
-                copy = Node("copy", [Read(value, read.shape)], target, node.shape, read.shape, offset, place=node.place)
-                value.readers.append(copy)
-                target.makers.append(copy)
-                graph.nodes.append(copy)
+                copied = Read(value, read.shape)
+                graph.insert(Node("copy", [copied], target, node.shape, read.shape, offset, place=node.place))
 
 
 def _is_movable(maker: Node, made: Value, read: Read) -> bool:
@@ -162,8 +147,6 @@ def _merge_slices(graph: Graph) -> None:
             reader = readers[0]
             reads = [read for read in reader.reads if read.value is target]
             if len(reads) == 1 and reads[0].part is None and reads[0].shape == target.shape:
-                graph.nodes.remove(node)
-                value = source.value
-                node.remove()
-                reader.reread(reader.reads.index(reads[0]), value)
+                graph.drop(node)
+                reader.reread(reader.reads.index(reads[0]), source.value)
                 reads[0].shape, reads[0].part, reads[0].offset = source.shape, source.part, source.offset

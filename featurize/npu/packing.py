@@ -130,7 +130,7 @@ class _Packing:
         kind = _KINDS.get(node.kind, node.kind)
         op = TensorOp(
             kind, (1, *inputs[0][1:]), (1, *part[1:]), node.window, node.stride, node.dilation, bits,
-            min(out_bits, 64), wide_sums=kind in ("conv", "depthwise", "sum"), output_cycles=self._output_cycles(node),
+            out_bits, wide_sums=kind in ("conv", "depthwise", "sum"), output_cycles=self._output_cycles(node),
         )  # fmt: skip
         if node.kind == "transposed":
             return self._transposed_commands(node, op, whole, shape)
@@ -406,7 +406,7 @@ class _Packing:
                 cycles += 0.5 if inner and wide else self._output_cycles(command.node)
         transposes = [c for c in group.commands[1:] if c.node.kind == "transpose"]
         out_bits = last.node.out.bits if not group.chained else first.op.output_bits
-        op = replace(op, output_cycles=cycles, output_bits=min(out_bits, 64))
+        op = replace(op, output_cycles=cycles, output_bits=out_bits)
         if transposes:
             op = replace(op, output=(1, *last.shape[1:]), permuted=transposes[0].op.permuted)
         reads: list[Tensor] = []

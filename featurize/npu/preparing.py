@@ -19,9 +19,7 @@ def prepare(graph: Graph) -> None:
             if maker is not None and maker.kind == "transpose" and swaps_last(maker) and len(maker.shape) == 4:
                 node.reread(1, maker.reads[0].value)
                 node.reads[1].shape = maker.reads[0].shape
-                if not second.value.readers or maker.out.readers == []:
-                    graph.nodes.remove(maker)
-                    maker.remove()
+                graph.drop(maker)
             else:
                 shape = (*second.shape[:-2], second.shape[-1], second.shape[-2])
                 _insert_transpose(graph, node, 1, shape)
@@ -63,14 +61,11 @@ def _split_multiplied(graph: Graph) -> None:
         times = deep // channels
         target, read = node.out, node.reads[0]
         joined = Value((times, high, wide, channels), target.bits)
-        graph.nodes.remove(node)
-        node.remove()
+        graph.drop(node)
         for at in range(times):
             part = replace(node, reads=[replace(read)], out=joined, shape=joined.shape, part=(1, high, wide, channels))
             part.offset, part.weights = (at, 0, 0, 0), node.weights // times
-            read.value.readers.append(part)
-            joined.makers.append(part)
-            graph.nodes.append(part)
+            graph.insert(part)
         made = joined
         exchanges = (
             ((1, times, high, wide * channels), "NWHC"), ((1, high, times, wide * channels), "NWHC"),
@@ -82,21 +77,16 @@ def _split_multiplied(graph: Graph) -> None:
             out = target if at == len(exchanges) - 1 else Value(permuted_forward(shape, order), target.bits)
             exchange = Node("transpose", [Read(made, shape)], out, permuted_forward(shape, order), place=node.place)
             exchange.permutation = tuple("NHWC".index(letter) for letter in order)
-            made.readers.append(exchange)
-            out.makers.append(exchange)
-            graph.nodes.append(exchange)
-            made = out
+            made = graph.insert(exchange)
 
 
 def _insert_transpose(graph: Graph, node: Node, at: int, shape: tuple[int, ...]) -> None:
     read = node.reads[at]
     made = Value(shape, read.value.bits)
     rank = len(shape)
-    transpose = Node("transpose", [Read(read.value, read.shape, read.part, read.offset)], made, shape)
-    transpose.place = node.place
+    source = Read(read.value, read.shape, read.part, read.offset)
+    transpose = Node("transpose", [source], made, shape, place=node.place)
     transpose.permutation = (*range(rank - 2), rank - 1, rank - 2)
-    read.value.readers.append(transpose)
-    made.makers.append(transpose)
+    graph.insert(transpose)
     node.reread(at, made)
     node.reads[at] = Read(made, shape)
-    graph.nodes.append(transpose)

@@ -18,16 +18,14 @@ def merge_rescalings(graph: Graph, npu: Npu) -> None:
             reader = target.readers[0]
             at = next(n for n, read in enumerate(reader.reads) if read.value is target)
             if not reader.reads[at].scaled and _takes_scaled_input(reader, node, at, unit, npu):
-                graph.nodes.remove(node)
-                node.remove()
+                graph.drop(node)
                 reader.reread(at, source)
                 reader.reads[at].scaled = True
                 continue
         if len(source.makers) == 1 and len(source.readers) == 1 and source.interface == "" and node.zeros[0] == 0:
             maker = source.makers[0]
             if not maker.scaled and _scales_output(maker, node, unit, npu):
-                graph.nodes.remove(node)
-                node.remove()
+                graph.drop(node)
                 maker.retarget(target)
                 maker.scaled = True
                 if node.part is not None:
@@ -101,12 +99,8 @@ def _split_rescalings(graph: Graph) -> None:
             wide = Value(source.shape, 32)
             shape = node.reads[0].shape
             widening = Node("add", [Read(source, shape), Read(number, (1,))], wide, shape, place=node.place)
-            source.readers.remove(node)
-            source.readers.append(widening)
-            wide.makers.append(widening)
-            wide.readers.append(node)
-            node.reads[0].value = wide
-            graph.nodes.append(widening)
+            graph.insert(widening)
+            node.reread(0, wide)
         scales = Value((node.shape[-1],) if node.per_channel else (1,), 32, "constant")
         node.kind = "mul"
         node.reads.append(Read(scales, scales.shape))
@@ -123,7 +117,7 @@ def _split_table(graph: Graph, node: Node) -> None:
 
     def added(kind: str, *values: Value, bits: int) -> Value:
         reads = [Read(value, value.shape if value.interface == "constant" else shape) for value in values]
-        return _added(graph, Node(kind, reads, Value(shape, bits), shape, place=node.place))
+        return graph.insert(Node(kind, reads, Value(shape, bits), shape, place=node.place))
 
     first, second, third = (added("table", source, bits=16) for _ in range(3))
     rest = added("mul", first, Value((1,), 16, "constant"), bits=32)
@@ -132,11 +126,3 @@ def _split_table(graph: Graph, node: Node) -> None:
     node.kind, node.reads = "add", [Read(rest, shape), Read(slopes, shape)]
     rest.readers.append(node)
     slopes.readers.append(node)
-
-
-def _added(graph: Graph, node: Node) -> Value:
-    for read in node.reads:
-        read.value.readers.append(node)
-    node.out.makers.append(node)
-    graph.nodes.append(node)
-    return node.out

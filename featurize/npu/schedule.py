@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .allocation import fill_cache
-from .cost import Place, input_elements, macs, op_cycles, passes
+from .cost import Place, input_elements, macs, op_cycles
 from .devices import Npu, TensorOp
 from .steps import Step, Tensor
 from .traffic import Access, Stream, Weights, access
-from .weights import buffer_weights, copied_cycles, encoded_weights, read_cycles, slice_cycles
+from .weights import buffer_weights, copied_cycles, encoded_weights, read_cycles, slice_cycles, unmoved_cycles
 
 _TABLE_BYTES = {8: 256, 16: 2048, 32: 1024}
-_FEW_READS = 2
+_FEW_READS, _MANY_READS = 2, 2.95
+"""A convolution that reads an input more often than that may have it copied; the second where weights decide."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +72,15 @@ def _staged(steps: Sequence[Step], npu: Npu) -> list[Step]:
 
 
 def _is_staged(step: Step, npu: Npu) -> bool:
-    op, home = step.op, npu.constants
+    op = step.op
     elements = input_elements(op, npu, False)
     times = elements / math.prod(op.input)
     run = slice_cycles(step, op.output[3], npu, staged=False)
     reading = read_cycles(elements * op.input_bits / 8, npu.tensors.read, npu.tensors)
-    weights = read_cycles(step.weight_bytes + step.scale_bytes, home.weights, home) * passes(op, npu)
+    weights = unmoved_cycles(step, npu)
     if step.reads[0].bytes > npu.cache_bytes or times <= _FEW_READS:
         return False
-    return reading > run if run > weights else times > _FEW_READS + 0.95 and 2 * reading > run
+    return reading > run if run > weights else times > _MANY_READS and 2 * reading > run
 
 
 def _place(tensor: Tensor, npu: Npu) -> Place:
@@ -101,7 +102,9 @@ def step_costs(steps: Sequence[Step], npu: Npu) -> list[Cost]:
         run, moved = _run_cycles(step, npu), _moved(step, npu)
         compute = float(run)
         if step.buffered:
-            first, whole = (copied_cycles(size, npu.constants, npu.cache) for size in (step.first_bytes, _stored(step)))
+            first, whole = (
+                copied_cycles(size, npu.constants, npu.cache) for size in (step.first_bytes, step.stored_bytes)
+            )
             compute = max(whole - slack + step.slack_cycles, run + max(first - slack, 0.0))
         table = _TABLE_BYTES.get(step.op.input_bits, 256)
         if step.table:
@@ -112,10 +115,6 @@ def step_costs(steps: Sequence[Step], npu: Npu) -> list[Cost]:
         found.append(Cost(cycles, compute, moved.tensor_bytes, moved.cache_bytes, constants, macs(step.op, npu)))
         slack = step.slack_cycles
     return found
-
-
-def _stored(step: Step) -> int:
-    return step.weight_bytes + step.scale_bytes
 
 
 def _run_cycles(step: Step, npu: Npu) -> int:

@@ -59,13 +59,17 @@ class Step:
 
     weight_bytes: int = 0
     scale_bytes: int = 0
-    slices: tuple[int, ...] = ()
     buffered: bool = False
     ahead_bytes: int = 0
     first_bytes: int = 0
     buffer_bytes: int = 0
     slack_cycles: float = 0.0
     slack_bytes: int = 0
+
+    @property
+    def stored_bytes(self) -> int:
+        """Of all constants as they are stored."""
+        return self.weight_bytes + self.scale_bytes
 
     def of_depth(self, depth: int) -> TensorOp:
         """The operation for so many of its output channels."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .blocks import plan
-from .cost import Place, input_elements, op_cycles, passes
+from .cost import SCALE_BYTES, Place, input_elements, op_cycles, passes
 from .devices import Memory, Npu, up
 from .steps import Step, Tensor
 
@@ -39,7 +39,7 @@ def encoded_weights(step: Step, npu: Npu) -> tuple[int, int]:
     op = step.op
     cut = plan(op, npu)
     deep, convolves = op.input[3], op.kind == "conv"
-    grain = 32 if npu.macs == 256 and not cut.part_kernel else 8
+    grain = 8 if npu.shared or cut.part_kernel else 32
     even = deep % grain == 0
     if cut.part_kernel:
         per_weight = 1.089 if 1 in op.window else 1.02 if even else 1.055
@@ -47,8 +47,7 @@ def encoded_weights(step: Step, npu: Npu) -> tuple[int, int]:
         per_weight = 0.896
     else:
         per_weight = 1.01
-    scales = 10 * up(op.output[3], 16)
-    return up(int(step.weights * per_weight) + 16, 16), scales
+    return up(int(step.weights * per_weight) + 16, 16), SCALE_BYTES * up(op.output[3], 16)
 
 
 def _home(tensor: Tensor, npu: Npu) -> Place:
@@ -104,11 +103,11 @@ def _propose_buffer(step: Step, before: Step | None, npu: Npu) -> None:
     slack = before.slack_cycles if before is not None else 0.0
     slack_bytes = before.slack_bytes if before is not None else limit
     fetches = passes(step.op, npu)
-    unmoved, transfer = _unmoved_cycles(step, npu), copied_cycles(_stored(step), npu.constants, npu.cache)
+    unmoved, transfer = unmoved_cycles(step, npu), copied_cycles(step.stored_bytes, npu.constants, npu.cache)
     smallest = int(transfer * min(depth, _SPLIT) / depth)
     at_start = before is None and fetches > 1 and (smallest < unmoved / 10 or smallest <= _STARTUP_CYCLES)
     slices = _slices(step, slack, limit, npu, at_start=at_start, follows=before is not None)
-    buffers = _buffers(slices, _stored(step), limit) if slices is not None else None
+    buffers = _buffers(slices, step.stored_bytes, limit) if slices is not None else None
     if buffers is None:
         return
     ahead = before is not None and buffers.first < slack_bytes
@@ -137,28 +136,24 @@ def _propose_buffer(step: Step, before: Step | None, npu: Npu) -> None:
     step.slack_bytes = limit - (buffers.sizes[-1] if buffers.double else buffers.bytes)
 
 
-def _stored(step: Step) -> int:
-    return step.weight_bytes + step.scale_bytes
-
-
-def _unmoved_cycles(step: Step, npu: Npu) -> int:
+def unmoved_cycles(step: Step, npu: Npu) -> int:
     """To read all weights where they lie, as often as the operation does."""
-    return read_cycles(_stored(step), npu.constants.weights, npu.constants) * passes(step.op, npu)
+    return read_cycles(step.stored_bytes, npu.constants.weights, npu.constants) * passes(step.op, npu)
 
 
 def _prefers_input(step: Step, taken: _Taken, run: int, npu: Npu) -> bool:
     """Whether the cache is better used for the input, which it cannot hold beside the weights."""
     elements = input_elements(step.op, npu, step.reads[0].bricks)
     cached = read_cycles(elements * step.op.input_bits / 8, npu.cache.read, npu.cache)
-    by_input = max(run, _unmoved_cycles(step, npu), cached)
+    by_input = max(run, unmoved_cycles(step, npu), cached)
     by_weights = max(taken.run + taken.waits, taken.weight_cycles, taken.input_cycles)
     return by_input < by_weights and by_input < taken.input_cycles
 
 
 def _slices(step: Step, slack: float, limit: int, npu: Npu, *, at_start: bool, follows: bool) -> tuple[int, ...] | None:
     """Output channels where weights are cut if copying them promises something, else None."""
-    depth, fetches, whole = step.op.output[3], passes(step.op, npu), _stored(step)
-    transfer, unmoved = copied_cycles(whole, npu.constants, npu.cache), _unmoved_cycles(step, npu)
+    depth, fetches, whole = step.op.output[3], passes(step.op, npu), step.stored_bytes
+    transfer, unmoved = copied_cycles(whole, npu.constants, npu.cache), unmoved_cycles(step, npu)
     moved = read_cycles(whole, npu.cache.weights, npu.cache) * fetches
     if moved >= unmoved:
         return None
@@ -190,7 +185,7 @@ def _sliced(
     step: Step, npu: Npu, transfer: int, slack: float, half: int, dominated: bool, block: int
 ) -> tuple[int, ...] | None:
     """Output channels at which weights are cut, so that copying one part hides behind the part before; None: do not."""
-    depth, whole = step.op.output[3], _stored(step)
+    depth, whole = step.op.output[3], step.stored_bytes
     least = min(_SPLIT / depth, 1.0)
     share = min(slack / transfer, 1.0)
     aligned = math.floor(share / least) * least
