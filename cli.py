@@ -34,7 +34,8 @@ REPORT = Path("reports/out")
 CORPUS = ROOT.parent / "shared" / "corpus"
 
 _EXTRA_OF = {
-    **dict.fromkeys(("lightgbm", "pandas", "pyarrow", "sklearn", "tqdm", "xgboost"), "train"),
+    **dict.fromkeys(("lightgbm", "pandas", "pyarrow", "sklearn", "threadpoolctl", "tqdm", "xgboost"), "train"),
+    "optuna": "tune",
     "jinja2": "report",
     "onnx": "onnx",
     "distributed": "dask",

@@ -16,9 +16,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import optuna
 
 from ..data.splits import group_folds, random_split
 from ..data.targets import Target
@@ -29,9 +30,6 @@ from .export_c import write_whole
 from .learn import TargetTask, some_groups
 from .recipes import Recipe
 from .train import Progress, Table, run_all, shared
-
-if TYPE_CHECKING:
-    import optuna
 
 _ROWS = 6000
 _FOLDS = 2
@@ -91,8 +89,6 @@ def write_tuned(path: Path, found: Mapping[str, Tuned], about: Mapping[str, Any]
 def _tune_one(
     table: Table, target: Target, seconds: float, trials: int | None, seed: int, settings: Settings
 ) -> Tuned | None:
-    import optuna
-
     y = table.y[target.column]
     rows = np.flatnonzero(np.isfinite(y))
     programs = np.array(table.program_id)[rows]

@@ -421,7 +421,7 @@ def test_an_unknown_target_is_named_with_the_known_ones(capsys: pytest.CaptureFi
 COMMANDS = [
     (),
     *((name,) for name in ("inspect", "featurize", "predict", "explain", "rank", "diff", "check", "serve", "export")),
-    *((name,) for name in ("train", "evaluate", "report")),
+    *((name,) for name in ("train", "tune", "evaluate", "report")),
     *(("dataset", name) for name in ("build", "label", "status", "verify")),
     ("model", "info"),
 ]
@@ -452,15 +452,25 @@ def test_a_model_that_is_none_gives_one_line(capsys: pytest.CaptureFixture[str],
 
 
 @pytest.mark.parametrize(
-    ("module", "command"), [("pandas", ("evaluate",)), ("pyarrow", ("featurize", "none.mlir", "-o", "none.parquet"))]
+    ("module", "extra", "command"),
+    [
+        ("pandas", "train", ("evaluate",)),
+        ("pyarrow", "train", ("featurize", "none.mlir", "-o", "none.parquet")),
+        ("optuna", "tune", ("tune",)),
+    ],
 )
 def test_a_missing_extra_is_named(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, module: str, command: tuple[str, ...]
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    module: str,
+    extra: str,
+    command: tuple[str, ...],
 ) -> None:
+    monkeypatch.delitem(sys.modules, "irgauge.models.tune", raising=False)
     monkeypatch.setitem(sys.modules, module, None)
     code, out, err = _run(capsys, *command)
     assert (code, out) == (1, "")
-    assert "irgauge[train]" in err
+    assert f"irgauge[{extra}]" in err
     assert err.count("\n") == 1
 
 
