@@ -2,8 +2,8 @@
 
 - `ops`: the names of the operations.
 - `shapes`: after each name the shapes of its operands, one token for each type that differs from the one before, and
-  what stands in the text of a loop: `trip:96`, the iterations of each dimension. Types of scalars are left out, as in
-  the paper; a function's operands are its arguments.
+  after a loop `trip:96`, the iterations of each dimension where its bounds tell them. The paper's operands are all
+  tensors; here scalars give no token, and a function's operands are its arguments.
 
 A size that few programs have says little: a shape token has a coarse spelling too, sizes rounded to powers of two,
 those of loops to quarters of an octave. The vocabulary decides which of the two is used.

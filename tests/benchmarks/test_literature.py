@@ -105,6 +105,14 @@ def test_a_loop_whose_end_is_not_written_has_an_unknown_trip() -> None:
     assert "trip:?" in tokens_of(read(text), "shapes")
 
 
+def test_the_least_of_several_ends_counts() -> None:
+    text = """func.func @f() {
+      affine.for %i = 2 to min affine_map<() -> (17, 9)>() step 2 { "x.y"() : () -> () }
+      return
+    }"""
+    assert "trip:4" in tokens_of(read(text), "shapes")
+
+
 @pytest.mark.parametrize(
     ("token", "rounded"),
     [
