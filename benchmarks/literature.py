@@ -204,6 +204,12 @@ def facts_table(models: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def show(found: Mapping[str, Any], beside: Mapping[str, Any]) -> None:
+    """Print the results, the scores of `beside` in the same tables."""
+    models = dict(sorted(found["models"].items()))
+    print(json.dumps(found["about"]), facts_table(models), table({**beside, **models}), sep="\n\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=3.0, help="processor time of each fit of a network")
@@ -212,8 +218,12 @@ def main() -> None:
         "--quick", action="store_true", help="a few hundred rows in under a minute, to see that it runs"
     )
     parser.add_argument("--score", action="store_true", help="fit nothing, score what is there")
+    parser.add_argument("--show", action="store_true", help="only print the tables of --output, our model beside them")
     parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "results" / "literature.json")
     arguments = parser.parse_args()
+    if arguments.show:
+        show(json.loads(arguments.output.read_text()), ours())
+        return
     torch.set_num_threads(1)
     minutes = _QUICK_MINUTES if arguments.quick else arguments.minutes
     output = ROOT / "build" / "literature" / "quick.json" if arguments.quick else arguments.output
@@ -239,9 +249,9 @@ def main() -> None:
         "seed": arguments.seed,
     }
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps({"about": about, "models": models}, indent=1, sort_keys=True) + "\n")
-    print(json.dumps(about), facts_table(models), sep="\n\n", end="\n\n")
-    print(table(models if arguments.quick else {**ours(), **models}))
+    found = {"about": about, "models": models}
+    output.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    show(found, {} if arguments.quick else ours())
 
 
 if __name__ == "__main__":
