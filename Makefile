@@ -5,8 +5,8 @@ JOBS ?= $(shell nproc)
 TRACK ?= kernel
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bindings dataset dataset-npu train evaluate report test lint bench bench-featurize bench-engines \
-  bench-literature versions golden corpus-check fuzz clean system-tools
+.PHONY: help setup bindings dataset dataset-npu train tune evaluate report test lint bench bench-featurize bench-engines \
+  bench-ablation bench-literature versions golden corpus-check fuzz clean system-tools
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-15s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ dataset-sample: .venv/.with-dev system-tools ## build a small dataset in build/:
 train: .venv/.with-report ## train on a track's committed dataset and write its models/pretrained/*.joblib; TRACK=kernel or npu
 	$(BIN)/irgauge train $(TRACK) --jobs $(JOBS)
 
+tune: .venv/.with-tune ## search hyper-parameters, a minute a target, and write models/tuned/*.json; then train and evaluate
+	$(BIN)/irgauge tune $(TRACK) --jobs $(JOBS)
+
 evaluate: .venv/.with-report ## judge on all splits and write the scores into the file of the track's model
 	$(BIN)/irgauge evaluate $(TRACK) --jobs $(JOBS) --into models/pretrained/$(TRACK).joblib
 
@@ -69,6 +72,9 @@ bench-featurize: setup bindings .venv/.with-bench ## compare reading with MLIR's
 
 bench-engines: setup .venv/.with-bench ## the same trees in ten engines
 	$(BIN)/python benchmarks/engines.py
+
+bench-ablation: .venv/.with-report ## each feature group left out, and the other choices; half an hour, resumes
+	$(BIN)/python benchmarks/ablation.py --jobs $(JOBS)
 
 bench-literature: setup .venv/.with-bench ## train the literature's models on the kernel track and judge them; MINUTES of a core for each of 56 fits
 	$(BIN)/python benchmarks/literature.py --minutes $(or $(MINUTES),3)

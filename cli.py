@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     featurize.add_argument("--keep-going", action="store_true", help="leave out files that cannot be read; exit 1")
     featurize.add_argument("--jobs", type=_positive, default=1, metavar="N", help="files read at once (default 1)")
 
-    predict = command("predict", _predict, "predict every target of each function, with 90 % intervals")
+    predict = command("predict", _predict, "predict every target of each function, with 95 % intervals")
     _file(predict)
     _model(predict)
     predict.add_argument("--device", help="only targets of this device")
@@ -180,6 +180,12 @@ def _parser() -> argparse.ArgumentParser:
     train = command("train", _train, "learn from a dataset and write the artifact")
     _learning(train)
     train.add_argument("--output", type=Path, metavar="FILE", help="default: models/pretrained/<track>.joblib")
+
+    tune = command("tune", _tune, "search for each target's hyper-parameters, for `train` and `evaluate` to use")
+    _learning(tune)
+    tune.add_argument("--seconds", type=float, default=60, metavar="S", help="for each target (default 60)")
+    tune.add_argument("--trials", type=_positive, metavar="N", help="at most N for each target, however fast")
+    tune.add_argument("--output", type=Path, metavar="FILE", help="default: models/tuned/<track>.json")
 
     evaluate = command("evaluate", _evaluate, "evaluate on the splits, beside the baselines")
     _learning(evaluate)
@@ -877,6 +883,25 @@ def _train(arguments: argparse.Namespace) -> None:
     path = arguments.output or MODELS / f"{arguments.track}.joblib"
     write_artifact(artifact, path)
     print(f"{path}: {path.stat().st_size / 1e6:.1f} MB; `irgauge evaluate --into` adds its scores")
+
+
+def _tune(arguments: argparse.Namespace) -> None:
+    from .data.store import read_dataset
+    from .models.recipes import FOLDER
+    from .models.train import data_hash, table_of
+    from .models.tune import tune_track, write_tuned
+
+    progress = _progress("tuning")
+    frame = read_dataset(arguments.dataset, track=arguments.track)
+    table = table_of(frame, track=arguments.track, n_jobs=arguments.jobs, progress=progress)
+    how = {"seconds": arguments.seconds, "trials": arguments.trials, "seed": arguments.seed}
+    found = tune_track(table, **how, n_jobs=arguments.jobs, progress=progress)
+    path = arguments.output or FOLDER / f"{arguments.track}.json"
+    write_tuned(path, found, {"track": arguments.track, "data_sha256": data_hash(table), **how})
+    for column, tuned in found.items():
+        gain = 1 - tuned.score / tuned.default_score if tuned.default_score else 0.0
+        print(f"{column:36} {tuned.recipe.candidate:10} {gain:6.1%} less error than by default, {tuned.trials} trials")
+    print(f"{path}: `make train` and `make evaluate` learn by it")
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:

@@ -33,7 +33,7 @@ from irgauge.data.build import machine_name
 from irgauge.data.families.polybench import FAMILIES
 from irgauge.models.export_c import write_c
 from irgauge.models.export_onnx import onnx_model
-from irgauge.models.target_model import Part
+from irgauge.models.target_model import Part, parts_of
 from irgauge.models.track_model import TrackModel
 from irgauge.models.trees import Forest
 
@@ -41,8 +41,9 @@ Array = NDArray[Any]
 SCRATCH = Path(tempfile.mkdtemp(prefix="irgauge-engines-"))
 
 
-def parts_of(track: TrackModel) -> list[Part]:
-    return [t.part for t in track.targets] + [t.gate for t in track.targets if t.gate is not None]
+def functions_of(track: TrackModel) -> list[Part]:
+    """Regressors, gates and orders of all targets, as the walk adds them up."""
+    return [part for _, _, part in parts_of(track.targets)]
 
 
 class NumpyEngine:
@@ -109,7 +110,7 @@ class OnnxRuntime:
     def __init__(self, track: TrackModel) -> None:
         from onnx import TensorProto, helper
 
-        forests = [p.forest for p in parts_of(track)]
+        forests = [p.forest for p in functions_of(track)]
         columns: dict[str, list[Any]] = {
             key: [] for key in ("tree", "node", "feature", "value", "mode", "t", "f", "nan")
         }
@@ -150,7 +151,7 @@ class OnnxRuntime:
             target_nodeids=leaves["node"],
             target_ids=leaves["target"],
             target_weights=leaves["weight"],
-            base_values=[p.base for p in parts_of(track)],
+            base_values=[p.base for p in functions_of(track)],
         )
         graph = helper.make_graph(
             [node],
@@ -199,14 +200,14 @@ class Treelite:
 
     def __init__(self, track: TrackModel) -> None:
         self.model = self.build(track)
-        self.n_parts = len(parts_of(track))
+        self.n_parts = len(functions_of(track))
 
     def build(self, track: TrackModel) -> Any:
         from treelite.model_builder import Metadata, ModelBuilder, PostProcessorFunc, TreeAnnotation
 
         builder: Any  # it is not annotated
 
-        parts = parts_of(track)
+        parts = functions_of(track)
         targets = np.repeat(np.arange(len(parts)), [p.forest.n_trees for p in parts])
         builder = ModelBuilder(
             threshold_type="float64",
@@ -263,7 +264,7 @@ class TreeliteCompiled(Treelite):
     def __init__(self, track: TrackModel) -> None:
         import tl2cgen
 
-        self.n_parts = len(parts_of(track))
+        self.n_parts = len(functions_of(track))
         library = str(SCRATCH / "treelite.so")
         tl2cgen.export_lib(self.build(track), "gcc", library, params={"parallel_comp": 16}, nthread=1)
         self.predictor = tl2cgen.Predictor(library, nthread=1)
@@ -322,9 +323,9 @@ class LightGBM:
     def __init__(self, track: TrackModel) -> None:
         import lightgbm
 
-        texts = [lightgbm_text(part, len(track.names)) for part in parts_of(track)]
+        texts = [lightgbm_text(part, len(track.names)) for part in functions_of(track)]
         self.boosters = [lightgbm.Booster(model_str=text) for text in texts]
-        self.base = np.array([part.base for part in parts_of(track)])
+        self.base = np.array([part.base for part in functions_of(track)])
 
     def row(self, x: Array) -> Array:
         return np.asarray(self.batch(x[None, :])[0])
@@ -345,12 +346,12 @@ class Lleaves:
         import lleaves
 
         self.models = []
-        for number, part in enumerate(parts_of(track)):
+        for number, part in enumerate(functions_of(track)):
             path = SCRATCH / f"part{number}.txt"
             path.write_text(lightgbm_text(part, len(track.names)))
             self.models.append(lleaves.Model(model_file=str(path)))
             self.models[-1].compile()
-        self.base = np.array([part.base for part in parts_of(track)])
+        self.base = np.array([part.base for part in functions_of(track)])
 
     def row(self, x: Array) -> Array:
         return np.asarray(self.batch(x[None, :])[0])
@@ -369,8 +370,8 @@ class XGBoost:
         import xgboost
 
         self.boosters = []
-        self.base = np.array([part.base for part in parts_of(track)])
-        for part in parts_of(track):
+        self.base = np.array([part.base for part in functions_of(track)])
+        for part in functions_of(track):
             booster = xgboost.Booster({"nthread": 1})
             booster.load_model(bytearray(json.dumps(self._json(part.forest, len(track.names))).encode()))
             self.boosters.append(booster)
@@ -494,8 +495,8 @@ def main() -> None:
     model = irgauge.load()
     track = model.tracks["kernel"]
     X = rows_of(model, arguments.rows)
-    exact = np.array([[p.predict(x[None, :])[0] for p in parts_of(track)] for x in X[:200]])
-    n_trees = sum(p.forest.n_trees for p in parts_of(track))
+    exact = np.array([[p.predict(x[None, :])[0] for p in functions_of(track)] for x in X[:200]])
+    n_trees = sum(p.forest.n_trees for p in functions_of(track))
     print(f"{machine_name()}; Python {platform.python_version()}, numpy {np.__version__}; {n_trees} trees")
     engines, prepared = [], []
     for kind in ENGINES:
@@ -521,7 +522,7 @@ def main() -> None:
         got = np.array([engine.row(x).copy() for x in X[:200]])
         should = engine.expected(X[:200]) if hasattr(engine, "expected") else exact
         if isinstance(engine, (NumpyEngine, NumpyBefore)):  # their sums leave the base out
-            got = got + np.array([p.base for p in parts_of(track)])
+            got = got + np.array([p.base for p in functions_of(track)])
         largest = float((np.abs(got - should) / np.maximum(np.abs(should).max(axis=0), 1e-300)).max())
         speed = "-"
         if engine.batch is not None:

@@ -30,7 +30,7 @@ import numpy as np
 from ..errors import ArtifactError
 
 FORMAT = "irgauge"
-FORMAT_NUMBER = 1
+FORMAT_NUMBER = 2
 MAX_BYTES = 1 << 29
 """Largest file and largest content read, 512 MiB: a small compressed file must not fill the memory."""
 

@@ -26,8 +26,8 @@ from .trees import Boosted, Float32, Float64, Int32, concatenate, empty_forest
 class Settings:
     """The committed hyper-parameters: one set for all targets."""
 
-    rounds: int = 100
-    learning_rate: float = 0.17
+    rounds: int = 150
+    learning_rate: float = 0.12
     leaves: int = 127
     """Few large trees: at the same number of leaves in all they are as good as more small ones, and faster to walk."""
     depth: int = 16
@@ -36,9 +36,11 @@ class Settings:
     min_rows_in_leaf: int = 5
     l2: float = 1.0
     columns_per_tree: float = 0.6
+    objective: str = "auto"
+    """What LightGBM minimises: "l2", "l1" or "huber" (in log space); "auto" is Huber's loss for labels in log space
+    that lie near one another, else l2."""
     huber_delta: float = 0.5
-    """Errors above this count linearly, not squared, in LightGBM and in log space: some programs behave like no
-    other."""
+    """Errors above this count linearly, not squared: some programs behave like no other."""
     rows_per_tree: float = 0.8
     bins: int = 63
     ridge_l2: float = 3.0
@@ -48,14 +50,19 @@ class Settings:
     contest_rows: int = 3000
     """Training rows, of whole programs, on which the candidates are compared; the chosen one learns from all."""
     folds: int = 4
-    """Grouped folds inside the training rows; the first one chooses."""
-    calibration_folds: int = 1
-    """How many of them give errors on unseen programs for the intervals; the first costs nothing."""
+    """Folds of whole families (of programs where there are few families) inside the training rows; the first one
+    chooses."""
+    calibration_folds: int = 2
+    """How many of them give errors on unseen families for the intervals."""
     gate_rounds: int = 100
+    order_rounds: int = 60
+    order_leaves: int = 31
+    order_weight: float = 0.3
+    """How far a step of the learned order moves what variants are ranked by, in log space."""
 
     def quick(self) -> Settings:
         """Few, fast-learning trees: for tests, where accuracy does not matter."""
-        return replace(self, rounds=25, learning_rate=0.3, screening_rounds=10, gate_rounds=20)
+        return replace(self, rounds=25, learning_rate=0.3, screening_rounds=10, gate_rounds=20, order_rounds=10)
 
 
 BOOSTERS = ("lightgbm", "xgboost", "hist")
@@ -64,6 +71,7 @@ CANDIDATES = (*BOOSTERS, "mean", "ridge", "roofline", "constant")
 CONTEST = tuple(name for name in CANDIDATES if name != "mean")
 """Those compared by default: the mean is twice as large, and no better than one booster with as many leaves."""
 
+_LEAF_BITS = 11
 _CHECKED_ROWS = 64
 _ROWS_TO_SCREEN = 5000
 
@@ -76,7 +84,7 @@ def fit_candidate(name: str, X: Float32, z: Float64, seed: int, settings: Settin
     name : one of `CANDIDATES`
     X : float32 array of shape (n_rows, n_features), finite
     z : shape (n_rows,), labels in the learned space with the margin taken off
-    robust : let LightGBM learn with Huber's loss (meant for log space)
+    robust : the objective "auto" is Huber's loss (meant for log space)
 
     Raises
     ------
@@ -100,13 +108,16 @@ def fit_candidate(name: str, X: Float32, z: Float64, seed: int, settings: Settin
         "xgboost": _xgboost,
         "hist": _hist,
     }
-    if name == "lightgbm" and robust:
-        boosted = _lightgbm(X, z, seed, settings, "huber")
-        return Part(boosted.base, boosted.forest)
     if name not in fit:
         raise ValueError(f"unknown candidate {name!r}; known: {', '.join(CANDIDATES)}")
-    boosted = fit[name](X, z, seed, settings)
-    return Part(boosted.base, boosted.forest)
+    if settings.objective == "auto":
+        settings = replace(settings, objective="huber" if robust else "l2")
+    return _part(fit[name](X, z, seed, settings))
+
+
+def _part(boosted: Boosted) -> Part:
+    """Leaves are rounded to 11 significant bits, far below what they are sure of: they take a third of the room."""
+    return Part(boosted.base, boosted.forest.rounded(_LEAF_BITS))
 
 
 def mean_of(parts: list[Part]) -> Part:
@@ -121,10 +132,50 @@ def fit_gate(X: Float32, nonzero: np.ndarray, seed: int, settings: Settings) -> 
     n_yes = int(nonzero.sum())
     if min(n_yes, len(nonzero) - n_yes) < 10:
         return constant(float(np.log((n_yes + 0.5) / (len(nonzero) - n_yes + 0.5))))
-    boosted = _lightgbm(
-        X, nonzero.astype(np.float64), seed, replace(settings, rounds=settings.gate_rounds), objective="binary"
+    settings = replace(settings, rounds=settings.gate_rounds, objective="binary")
+    return _part(_lightgbm(X, nonzero.astype(np.float64), seed, settings))
+
+
+def fit_order(X: Float32, z: Float64, groups: np.ndarray, seed: int, settings: Settings) -> Part:
+    """What tells the variants of one program apart in order, whatever their size: LambdaMART over programs.
+
+    Parameters
+    ----------
+    z : shape (n_rows,), labels in the learned space
+    groups : program of each row, shape (n_rows,)
+
+    Returns
+    -------
+    Part whose value grows with the label's place among the variants.
+
+    References
+    ----------
+    Burges: "From RankNet to LambdaRank to LambdaMART", MSR-TR-2010-82.
+    """
+    order = np.argsort(groups, kind="stable")
+    sizes = np.unique(groups[order], return_counts=True)[1]
+    grades = np.concatenate([_grades(part) for part in np.split(z[order], np.cumsum(sizes)[:-1])])
+    settings = replace(
+        settings,
+        rounds=settings.order_rounds,
+        leaves=settings.order_leaves,
+        learning_rate=0.1,
+        min_rows_in_leaf=20,
+        objective="lambdarank",
     )
-    return Part(boosted.base, boosted.forest)
+    boosted = _lightgbm(np.ascontiguousarray(X[order]), grades, seed, settings, group=sizes)
+    weight = -settings.order_weight
+    return _part(Boosted(weight * boosted.base, boosted.forest.scaled(weight)))
+
+
+_GRADES = 30
+
+
+def _grades(z: Float64) -> Float64:
+    """Places of one program's variants, the smallest label highest, brought to 0 .. 30 where there are more."""
+    places = np.unique(-z, return_inverse=True)[1].ravel()
+    most = int(places.max(initial=0))
+    return np.floor(places * (_GRADES / most)) if most > _GRADES else places.astype(np.float64)
 
 
 def fit_ridge(X: Float32, z: Float64, l2: float) -> Part:
@@ -153,18 +204,22 @@ def screen_columns(X: Float32, z: Float64, seed: int, settings: Settings) -> Int
     if len(varying) <= settings.screened_columns or len(z) < 20 or np.all(z == z[0]):
         return varying
     booster = _train_lightgbm(
-        X[:, varying], z, seed, replace(settings, rounds=settings.screening_rounds, learning_rate=0.15)
+        X[:, varying],
+        z,
+        seed,
+        replace(settings, rounds=settings.screening_rounds, learning_rate=0.15, objective="l2"),
     )
     gain = np.asarray(booster.feature_importance(importance_type="gain"))
     best = np.argsort(-gain, kind="stable")[: settings.screened_columns]
     return np.sort(varying[best[gain[best] > 0]]).astype(np.int32)
 
 
-def _train_lightgbm(X: Float32, z: Float64, seed: int, settings: Settings, objective: str = "regression") -> Any:
+def _train_lightgbm(X: Float32, z: Float64, seed: int, settings: Settings, group: np.ndarray | None = None) -> Any:
     import lightgbm
 
     params = {
-        "objective": objective,
+        "objective": _LIGHTGBM_OBJECTIVES.get(settings.objective, settings.objective),
+        "label_gain": list(range(_GRADES + 1)),
         "alpha": settings.huber_delta,
         "num_leaves": settings.leaves,
         "max_depth": settings.depth,
@@ -182,13 +237,16 @@ def _train_lightgbm(X: Float32, z: Float64, seed: int, settings: Settings, objec
         "verbosity": -1,
     }
     data = lightgbm.Dataset(
-        X, z, params={"max_bin": settings.bins, "num_threads": 1, "verbosity": -1}, free_raw_data=True
+        X, z, group=group, params={"max_bin": settings.bins, "num_threads": 1, "verbosity": -1}, free_raw_data=True
     )
     return lightgbm.train(params, data, settings.rounds)
 
 
-def _lightgbm(X: Float32, z: Float64, seed: int, settings: Settings, objective: str = "regression") -> Boosted:
-    booster = _train_lightgbm(X, z, seed, settings, objective)
+_LIGHTGBM_OBJECTIVES = {"auto": "regression", "l2": "regression", "l1": "regression_l1"}
+
+
+def _lightgbm(X: Float32, z: Float64, seed: int, settings: Settings, group: np.ndarray | None = None) -> Boosted:
+    booster = _train_lightgbm(X, z, seed, settings, group)
     boosted = trees.from_lightgbm(booster)
     rows = X[:_CHECKED_ROWS]
     return _same("LightGBM", boosted, rows, booster.predict(rows, raw_score=True, num_threads=1), 1e-9)
@@ -224,6 +282,7 @@ def _xgboost(X: Float32, z: Float64, seed: int, settings: Settings) -> Boosted:
 
 def _hist(X: Float32, z: Float64, seed: int, settings: Settings) -> Boosted:
     from sklearn.ensemble import HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits
 
     estimator = HistGradientBoostingRegressor(
         max_iter=settings.rounds,
@@ -236,7 +295,9 @@ def _hist(X: Float32, z: Float64, seed: int, settings: Settings) -> Boosted:
         max_bins=settings.bins,
         early_stopping=False,
         random_state=seed,
-    ).fit(X, z)
+    )
+    with threadpool_limits(1):
+        estimator.fit(X, z)
     rows = X[:_CHECKED_ROWS]
     return _same(
         "HistGradientBoosting", trees.from_hist_gradient_boosting(estimator), rows, estimator.predict(rows), 1e-9

@@ -27,6 +27,7 @@ from . import analytical
 from .artifact import plain_scores
 from .candidates import Settings, fit_ridge
 from .metrics import Judged, score
+from .recipes import Recipe, recipes_of
 from .target_model import TargetModel
 from .track_model import TrackModel
 from .train import Progress, Table, run_all, shared, table_of
@@ -161,15 +162,19 @@ def evaluate_track(
     ValueError
         An unknown split, or too few rows or groups for one.
     """
-    settings = settings or Settings()
     table = data if isinstance(data, Table) else table_of(data, n_jobs=n_jobs, progress=progress)
     targets = table.targets()
+    recipes = recipes_of(table.track) if settings is None else {}
     folds: list[Split] = []
     for name in splits:
         if name != "real":
             folds += splits_of(name, table.program_id, table.family, seed)
     with shared(table, n_jobs) as mapped:
-        tasks = [(mapped, fold, target, seed, settings) for fold in folds for target in targets]
+        tasks = [
+            (mapped, fold, target, seed, settings or Settings(), recipes.get(target.column))
+            for fold in folds
+            for target in targets
+        ]
         results = run_all(
             _judge, tasks, n_jobs, progress, lambda _, fold, target, *__: f"evaluating {fold.name} {target.name}"
         )
@@ -190,7 +195,7 @@ def _track_model(
     table: Table,
     seed: int,
     n_jobs: int,
-    settings: Settings,
+    settings: Settings | None,
     progress: Progress | None,
 ) -> TrackModel:
     from .train import train_track
@@ -201,13 +206,13 @@ def _track_model(
     return TrackModel.from_plain(plain["tracks"][table.track])
 
 
-def _judge(table: Table, split: Split, target: Target, seed: int, settings: Settings) -> Pooled:
+def _judge(table: Table, split: Split, target: Target, seed: int, settings: Settings, recipe: Recipe | None) -> Pooled:
     """Learn from a fold's training rows, predict its test rows that have a label."""
     y = table.y[target.column]
     train, test = (index[np.isfinite(y[index])] for index in (split.train_index, split.test_index))
     if not len(train) or not len(test):
         return _nothing(())
-    model = table.learn(target, train, seed=seed, settings=settings).model
+    model = table.learn(target, train, seed=seed, settings=settings, recipe=recipe).model
     low, high = table.X[train].min(axis=0), table.X[train].max(axis=0)
     return _predictions(table, train, table, test, target, model, low, high)
 

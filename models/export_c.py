@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import ArtifactError, UsageError
 from . import analytical
 from .expressions import Expression, estimate_expression
-from .target_model import LARGEST_LOG, TargetModel
+from .target_model import LARGEST_LOG, TargetModel, parts_of
 from .track_model import TrackModel
 from .trees import Forest, concatenate
 from .walk import node_levels
@@ -88,7 +88,8 @@ def source_text(track: TrackModel, header: str) -> str:
     """
     if len(track.names) >= _MOST_FEATURES:
         raise UsageError(f"{len(track.names)} features are too many for the C source.")
-    parts = [t.part for t in track.targets] + [t.gate for t in track.targets if t.gate is not None]
+    named = parts_of(track.targets)
+    parts = [part for _, _, part in named]
     forest = concatenate([part.forest for part in parts])
     ends = np.cumsum([0, *(part.forest.n_trees for part in parts)])
     # Trees are walked _TOGETHER at a time; a part's last group is filled up with a leaf of value 0 behind all nodes.
@@ -106,13 +107,11 @@ def source_text(track: TrackModel, header: str) -> str:
     steps = [max(depth_of[r] for r in roots[i : i + _TOGETHER].tolist()) for i in range(0, len(roots), _TOGETHER)]
     if max(steps, default=0) > 255:
         raise UsageError("a tree is deeper than 255 comparisons, too deep for the C source.")
-    n_gates = 0
-    targets = []
-    for i, target in enumerate(track.targets):
-        gate = -1
-        if target.gate is not None:
-            gate, n_gates = len(track.targets) + n_gates, n_gates + 1
-        targets.append(_target_text(i, target, gate))
+    place = {(number, role): at for at, (number, role, _) in enumerate(named)}
+    targets = [
+        _target_text(i, target, place.get((i, "gate"), -1), place.get((i, "order"), -1))
+        for i, target in enumerate(track.targets)
+    ]
     lines = [
         f'#include "{header}"\n',
         _PRELUDE,
@@ -143,10 +142,10 @@ def source_text(track: TrackModel, header: str) -> str:
     return text.replace("@TARGETS@", "".join(targets))
 
 
-def _target_text(index: int, target: TargetModel, gate: int) -> str:
+def _target_text(index: int, target: TargetModel, gate: int, order: int) -> str:
     edges = len(target.intervals.edges)
     return (
-        f"  {{{int(target.space == 'log')}, {int(target.whole)}, {gate}, {_double(target.offset)}, "
+        f"  {{{int(target.space == 'log')}, {int(target.whole)}, {gate}, {order}, {_double(target.offset)}, "
         f"{_double(target.upper)}, {edges}, edges_{index}, below_{index}, above_{index}}},\n"
     )
 
@@ -267,8 +266,8 @@ enum {{
 
 typedef struct {{
   double value;     /* in the target's unit */
-  double low, high; /* 90 % interval, contains the value */
-  double ranked;    /* for ordering variants: before rounding, and times the probability of not being 0 */
+  double low, high; /* 95 % interval, contains the value */
+  double ranked;    /* for ordering variants: before rounding, moved by what was learned about order alone */
 }} irgauge_estimate;
 
 typedef struct {{
@@ -311,7 +310,7 @@ typedef struct {
 _BODY = (
     """\
 typedef struct {
-  int is_log, is_whole, gate;
+  int is_log, is_whole, gate, order;
   double offset, upper;
   int n_edges;
   const double *edges, *below, *above;
@@ -360,10 +359,10 @@ static double decode(const target_model *t, double learned) {
 static irgauge_estimate finish(const target_model *t, double learned, const double *sum) {
   irgauge_estimate out;
   double value = decode(t, learned);
-  out.ranked = value;
+  out.ranked = t->order >= 0 ? decode(t, learned + sum[t->order]) : value;
   if (t->gate >= 0) {
     const double odds = sum[t->gate], floor_ = t->is_whole ? 1 : 0;
-    out.ranked = value / (1 + exp(-clip(odds, -60, 60)));
+    out.ranked /= 1 + exp(-clip(odds, -60, 60));
     value = odds >= 0 ? (value < floor_ ? floor_ : value) : 0;
   }
   if (t->is_whole) value = rint(value);

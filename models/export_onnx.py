@@ -15,7 +15,7 @@ import numpy as np
 from . import analytical
 from .export_c import write_whole
 from .expressions import Expression, estimate_expression
-from .target_model import LARGEST_LOG
+from .target_model import LARGEST_LOG, parts_of
 from .track_model import TrackModel
 from .trees import concatenate
 
@@ -129,7 +129,7 @@ def _sums(graph: _Graph, track: TrackModel, x: str) -> str:
     """Trees, bases and lines of all parts: shape (n_rows, n_targets + n_gates)."""
     from onnx import numpy_helper
 
-    parts = [t.part for t in track.targets] + [t.gate for t in track.targets if t.gate is not None]
+    parts = [part for _, role, part in parts_of(track.targets) if role != "order"]  # there is no output "ranked"
     forest = concatenate([part.forest for part in parts])
     base = graph.constant([part.base for part in parts])
     if forest.n_trees:

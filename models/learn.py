@@ -3,16 +3,18 @@ is judged.
 
 1. Space: log where labels pass 64, else plain (registers, shares, instructions per cycle).
 2. Columns: a short run keeps the features that matter for this target.
-3. Choice, on a few thousand rows, those of the first of the grouped folds judged (all variants of a program on one
-   side): with or without the analytical margin, then among the boosters and, where these are all rows there are, ridge
-   and the roofline. The score is the mean absolute error in log space (a relative error), or the RMSE in plain space.
-4. The chosen one learns from all rows outside that fold and predicts it; these errors on unseen programs make the
-   intervals.
-5. It is fitted again on all training rows.
+3. Choice. `make tune` has settled it for the committed datasets (`recipes`). Otherwise, on a few thousand rows, those
+   of the first of the grouped folds judged (all programs of a family on one side): with or without the analytical
+   margin, then among the boosters and, where these are all rows there are, ridge and the roofline. The score is the
+   mean absolute error in log space (a relative error), or the RMSE in plain space.
+4. The chosen one learns from all rows outside a fold and predicts it, for some folds; these errors on unseen families
+   make the intervals.
+5. It is fitted again on all training rows, with what orders variants.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,8 +23,9 @@ import numpy as np
 from ..data.splits import group_folds
 from ..data.targets import Target
 from . import analytical
-from .candidates import BOOSTERS, CONTEST, Settings, fit_candidate, fit_gate, mean_of, screen_columns
+from .candidates import BOOSTERS, CONTEST, Settings, fit_candidate, fit_gate, fit_order, mean_of, screen_columns
 from .conformal import Intervals, calibrate
+from .recipes import Recipe
 from .target_model import Part, TargetModel, constant
 from .trees import Float32, Float64, Int32
 
@@ -47,6 +50,10 @@ class Learned:
     """Out-of-fold predictions of these rows, in the target's unit."""
 
 
+_ORDERED = ("latency_ns", "instructions_executed")
+"""Targets whose models learn order too: what variants are compared by, and where their differences are smaller than
+errors."""
+
 _SHARE_OFFSET = 0.01
 """Added to a share that has an estimate, so that it can be learned as a correction of that."""
 
@@ -55,12 +62,14 @@ def learn_target(
     target: Target,
     X: Float32,
     y: Float64,
-    groups: Sequence[str],
+    programs: Sequence[str],
     names: tuple[str, ...],
     *,
+    families: Sequence[str] | None = None,
     seed: int = 0,
     settings: Settings | None = None,
     candidates: Sequence[str] | None = None,
+    recipe: Recipe | None = None,
 ) -> Learned:
     """Learn one target.
 
@@ -68,8 +77,10 @@ def learn_target(
     ----------
     X : float32 array of shape (n_rows, n_features), finite, columns as in `names`
     y : shape (n_rows,), labels in the target's unit; rows with NaN are left out
-    groups : `program_id` of each row
+    programs, families : `program_id` and family of each row; folds hold whole families, or programs where there are
+        few families or none are given
     candidates : what may be chosen; by default `CONTEST`, or the boosters where only a part of the rows compares them
+    recipe : settles the choice, and some of the settings
 
     Raises
     ------
@@ -77,6 +88,8 @@ def learn_target(
         No row has a label, or the features are not finite.
     """
     settings = settings or Settings()
+    if recipe is not None:
+        settings = replace(settings, **recipe.settings)
     if not np.isfinite(X).all():
         raise ValueError("features must be finite")
     columns = analytical.needed_columns(names)
@@ -84,33 +97,46 @@ def learn_target(
     if not len(labelled):
         raise ValueError(f"no row has a label for {target.column}")
     X, y = np.ascontiguousarray(X[labelled], np.float32), np.asarray(y, np.float64)[labelled]
-    group = np.asarray(groups, dtype=str)[labelled]
-    task = _Task(target, X, y, names, columns, seed, settings)
-    if len(y) < _MIN_ROWS or len(np.unique(group)) < 2 * settings.folds or np.all(y == y[0]):
+    program = np.asarray(programs, dtype=str)[labelled]
+    task = TargetTask(target, X, y, names, columns, seed, settings)
+    if len(y) < _MIN_ROWS or len(np.unique(program)) < 2 * settings.folds or np.all(y == y[0]):
         z = task.encode(y)
         part = constant(float(np.median(z)))
-        model = task.model("", "constant", part, None, calibrate(np.full(len(z), part.base), z))
+        model = task.model("", "constant", (part, None), None, calibrate(np.full(len(z), part.base), z))
         return Learned(model, {}, np.zeros(0, np.int64), np.zeros(0))
 
-    folds = group_folds(list(group), settings.folds, seed)
-    few = _some_groups(group, settings.contest_rows, seed)
-    if candidates is None:  # a simple model that wins on a part says nothing about the whole
-        candidates = CONTEST if few.all() else BOOSTERS
-    scores, chosen, margin, first = task.choose(few & (folds != 0), few & (folds == 0), candidates)
-    if not few.all():
-        task.forget()
+    folds = _folds(program, None if families is None else np.asarray(families, dtype=str)[labelled], settings, seed)
+    scores: dict[str, float] = {}
+    first = None
+    if recipe is not None:
+        chosen, margin = recipe.candidate, task.margin_of(recipe)
+    else:
+        few = some_groups(program, settings.contest_rows, seed)
+        if candidates is None:  # a simple model that wins on a part says nothing about the whole
+            candidates = CONTEST if few.all() else BOOSTERS
+        scores, chosen, margin, first = task.choose(few & (folds != 0), few & (folds == 0), candidates)
+        if not few.all():
+            task.forget()
+            first = None
     oof = np.full(len(y), np.nan)
     for fold in range(min(settings.calibration_folds, int(folds.max()) + 1)):
         inner, outer = folds != fold, folds == fold
-        parts = first if fold == 0 and few.all() else task.fit(chosen, margin, inner)
-        oof[outer] = task.model(margin, chosen, *parts, _no_intervals()).predict(X[outer], columns).value
+        parts = first if fold == 0 and first is not None else task.fit(chosen, margin, inner)
+        oof[outer] = task.model(margin, chosen, parts, None, _no_intervals()).predict(X[outer], columns).value
     known = np.flatnonzero(np.isfinite(oof))
     intervals = calibrate(task.encode(oof[known]), task.encode(y[known]))
-    model = task.model(margin, chosen, *task.fit(chosen, margin, np.ones(len(y), bool)), intervals)
+    parts = task.fit(chosen, margin, np.ones(len(y), bool))
+    model = task.model(margin, chosen, parts, task.fit_order(program), intervals)
     return Learned(model, scores, labelled[known], oof[known])
 
 
-def _some_groups(groups: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
+def _folds(program: np.ndarray, family: np.ndarray | None, settings: Settings, seed: int) -> np.ndarray:
+    """Fold of each row; whole families where there are at least two for each fold."""
+    enough = family is not None and len(np.unique(family)) >= 2 * settings.folds
+    return group_folds(list(family if enough and family is not None else program), settings.folds, seed)
+
+
+def some_groups(groups: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
     """Mask of about so many rows, whole groups drawn at random; of all rows where there are not many more."""
     if len(groups) <= _WHOLE_UP_TO * n_rows:
         return np.ones(len(groups), bool)
@@ -125,8 +151,8 @@ def _no_intervals() -> Intervals:
     return Intervals(np.zeros(0), np.zeros(1), np.zeros(1))
 
 
-class _Task:
-    """The training rows of one target with what is fixed for it."""
+class TargetTask:
+    """The training rows of one target with what is fixed for it; fits and compares functions of them."""
 
     def __init__(
         self,
@@ -137,7 +163,10 @@ class _Task:
         columns: Mapping[str, int],
         seed: int,
         settings: Settings,
+        *,
+        readable: np.ndarray | None = None,
     ) -> None:
+        """`readable`: mask of the features that functions may read, shape (n_features,); all by default."""
         self.target, self.y, self.columns, self.seed, self.settings = target, y, columns, seed, settings
         estimate = analytical.name_for(target)
         grows = target.kind != "share" and float(y.max()) > _PLAIN_UP_TO
@@ -147,6 +176,8 @@ class _Task:
         zeros = float(np.mean(y == 0))
         self.gated = self.space == "log" and target.whole and _GATE_ZERO_SHARE[0] <= zeros <= _GATE_ZERO_SHARE[1]
         self.useful = useful_columns(X, names)
+        if readable is not None:
+            self.useful = self.useful[readable[self.useful]]
         self.X = np.ascontiguousarray(X[:, self.useful])
         self.margins = {"": np.zeros(len(y))}
         if self.space == "log" and estimate:
@@ -157,8 +188,18 @@ class _Task:
     def encode(self, y: Float64) -> Float64:
         return np.log(np.maximum(y, 0) + self.offset) if self.space == "log" else y
 
-    def model(self, margin: str, candidate: str, part: Part, gate: Part | None, intervals: Intervals) -> TargetModel:
+    def model(
+        self,
+        margin: str,
+        candidate: str,
+        parts: tuple[Part, Part | None],
+        order: Part | None,
+        intervals: Intervals,
+    ) -> TargetModel:
+        """`parts` (regressor and gate) and `order` read `self.X`."""
         target = self.target
+        of_all = [None if part is None else on_columns(part, self.useful) for part in (*parts, order)]
+        assert of_all[0] is not None
         return TargetModel(
             column=target.column,
             unit=target.unit,
@@ -169,10 +210,15 @@ class _Task:
             estimate=margin,
             margin_mean=float(self.margins[margin].mean()),
             candidate=candidate,
-            part=on_columns(part, self.useful),
-            gate=None if gate is None else on_columns(gate, self.useful),
+            part=of_all[0],
+            gate=of_all[1],
+            order=of_all[2],
             intervals=intervals,
         )
+
+    def margin_of(self, recipe: Recipe) -> str:
+        """The name of the estimate that a recipe corrects; "" for none."""
+        return list(self.margins)[-1] if recipe.margin else ""
 
     def forget(self) -> None:
         """Screen columns and fit gates anew: on more rows than the contest had."""
@@ -206,14 +252,23 @@ class _Task:
             self.gates[key] = on_columns(gate, kept)
         return self.gates[key]
 
-    def fit_part(self, candidate: str, margin: str, rows: np.ndarray, settings: Settings) -> Part:
+    def fit_order(self, programs: np.ndarray) -> Part | None:
+        """What orders the variants of each program; reads `self.X`."""
+        if self.target.name not in _ORDERED or self.space != "log":
+            return None
+        z = self.encode(self.y)
+        kept = self.screen("amount", np.arange(len(z)), z)
+        return on_columns(fit_order(self.X[:, kept], z, programs, self.seed, self.settings), kept)
+
+    def fit_part(self, candidate: str, margin: str, rows: np.ndarray, settings: Settings, key: str = "amount") -> Part:
+        """The regressor fitted on some rows, from the columns screened first under `key`."""
         used = np.flatnonzero(self.regression_rows(rows))
         z = self.encode(self.y[used]) - self.margins[margin][used]
         if candidate in ("roofline", "constant"):
             return fit_candidate(candidate, self.X[used], z, self.seed, settings)
-        kept = self.screen("amount", used, z)
+        kept = self.screen(key, used, z)
         # Huber moves a prediction by at most its delta a round: only for labels that lie near one another.
-        robust = self.space == "log" and settings is self.settings and float(np.ptp(np.quantile(z, (0.01, 0.99)))) < 6
+        robust = self.space == "log" and float(np.ptp(np.quantile(z, (0.01, 0.99)))) < 6
         part = fit_candidate(candidate, self.X[np.ix_(used, kept)], z, self.seed, settings, robust=robust)
         return on_columns(part, kept)
 
@@ -225,7 +280,7 @@ class _Task:
 
     def quick_loss(self, margin: str, inner: np.ndarray, outer: np.ndarray) -> float:
         """What a short LightGBM run loses with this margin."""
-        quick = replace(self.settings, rounds=self.settings.screening_rounds, learning_rate=0.15)
+        quick = replace(self.settings, rounds=self.settings.screening_rounds, learning_rate=0.15, objective="l2")
         return self.loss(self.fit_part("lightgbm", margin, inner, quick), margin, outer)
 
     def choose(
@@ -272,11 +327,11 @@ def useful_columns(X: Float32, names: tuple[str, ...]) -> Int32:
     some = np.count_nonzero(X, axis=0)
     candidates = np.flatnonzero((X.max(axis=0) > X.min(axis=0)) & (some >= max(2, len(X) // 200)))
     known = set(names)
+    kept = [c for c in candidates if not (names[c].endswith("_log") and names[c].removesuffix("_log") in known)]
     first: dict[bytes, int] = {}
-    for column in candidates:
-        name = names[column]
-        if not (name.endswith("_log") and name.removesuffix("_log") in known):
-            first.setdefault(np.ascontiguousarray(X[:, column]).tobytes(), int(column))
+    for block in np.array_split(kept, -(-len(kept) // 64)) if kept else []:
+        for column, values in zip(block, np.ascontiguousarray(X[:, block].T), strict=True):
+            first.setdefault(hashlib.blake2b(values, digest_size=16).digest(), int(column))
     return np.array(sorted(first.values()), np.int32)
 
 

@@ -52,7 +52,7 @@ class Judged:
     lower_is_better: bool = True
     low: Floats | None = None
     high: Floats | None = None
-    """90 % interval, where the model gives one."""
+    """95 % interval, where the model gives one."""
     ranked: Floats | None = None
     """What variants are ordered by, where it differs from the prediction (which is rounded)."""
 

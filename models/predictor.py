@@ -40,7 +40,7 @@ class Estimate:
     """In `unit`; a whole number where the target is counted."""
     low: float
     high: float
-    """90 % interval; contains the value."""
+    """95 % interval; contains the value."""
     unit: str
     """"" for shares in [0, 1]."""
     status: str

@@ -6,11 +6,14 @@ offset). The others are learned as they are.
 
 Two parts. A target that is often 0 (spills) has a gate beside its regressor: a classifier for "not zero". Where the
 gate's log-odds are negative the value is 0, elsewhere it is the regressor's, which was fitted on the non-zero rows.
+
+Order. Variants of one program often differ by less than a prediction is off. A target that variants are ordered by may
+have a third function, learned from nothing but their order: it moves what they are ranked by, never the value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +23,7 @@ from . import analytical
 from .conformal import Intervals
 from .trees import Float32, Float64, Forest, Int32, empty_forest
 
+ROLES = ("part", "gate", "order")
 LARGEST_LOG = 69.0
 """Predictions end at exp(69) = 1e30."""
 
@@ -83,9 +87,10 @@ class Outcome:
     """In the target's unit, in its range, whole where the target is."""
     low: Float64
     high: Float64
-    """90 % interval; contains the value."""
+    """95 % interval; contains the value."""
     ranked: Float64
-    """For ordering variants: the value before rounding, and for gated targets times the probability of not being 0."""
+    """For ordering variants: the value before rounding, for gated targets times the probability of not being 0, and
+    moved by what was learned about order alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +116,8 @@ class TargetModel:
     """What was chosen: "lightgbm", "xgboost", "hist", "mean", "ridge", "roofline", "constant"."""
     part: Part
     gate: Part | None
+    order: Part | None
+    """Added in the learned space (margin included) to what variants are ordered by."""
     intervals: Intervals
 
     @property
@@ -144,16 +151,16 @@ class TargetModel:
         X : float32 array of shape (n_rows, n_features), finite, columns in the schema's order
         columns : of `analytical.needed_columns`
         """
-        gate = self.gate.predict(X) if self.gate is not None else None
-        return self.finish(self.part.predict(X) + self.margin(X, columns), gate)
+        gate, order = (part.predict(X) if part is not None else None for part in (self.gate, self.order))
+        return self.finish(self.part.predict(X) + self.margin(X, columns), gate, order)
 
-    def finish(self, learned: Float64, gate: Float64 | None) -> Outcome:
+    def finish(self, learned: Float64, gate: Float64 | None, order: Float64 | None) -> Outcome:
         """From the sums of the parts (margin included) to values: the last step of every prediction."""
         value = self.decode(learned)
-        ranked = value
+        ranked = value if order is None else self.decode(learned + order)
         if gate is not None:
             value = np.where(gate >= 0, np.maximum(value, 1.0 if self.whole else 0.0), 0.0)
-            ranked = self.decode(learned) / (1 + np.exp(-np.clip(gate, -60, 60)))
+            ranked = ranked / (1 + np.exp(-np.clip(gate, -60, 60)))
         if self.whole:
             value = np.round(value)
         # Around the value that is given, as the intervals were calibrated: half a register matters.
@@ -182,9 +189,16 @@ class TargetModel:
         return float(self.encode(np.array([value]))[0])
 
     def features_used(self) -> Int32:
-        """Sorted columns that the trees and lines of this target read."""
+        """Sorted columns that the trees and lines behind the value read."""
         parts = [self.part.features_used()] + ([self.gate.features_used()] if self.gate is not None else [])
         return np.unique(np.concatenate(parts)).astype(np.int32)
+
+
+def parts_of(targets: Sequence[TargetModel]) -> list[tuple[int, str, Part]]:
+    """All functions of some targets with the number of the target and their role: "part" of each, then "gate" and
+    "order" of those that have one."""
+    found = [(number, role, getattr(target, role)) for role in ROLES for number, target in enumerate(targets)]
+    return [(number, role, part) for number, role, part in found if part is not None]
 
 
 def part_to_plain(part: Part, first_tree: int) -> dict[str, Any]:

@@ -9,10 +9,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import analytical
 from .conformal import Intervals
-from .target_model import LARGEST_LOG, Outcome, Part, TargetModel, part_from_plain, part_to_plain
+from .packing import pack, unpack
+from .target_model import LARGEST_LOG, ROLES, Outcome, TargetModel, part_from_plain, part_to_plain, parts_of
 from .trees import Float32, Float64, Forest, concatenate
 from .walk import Walk
 
@@ -74,12 +76,11 @@ class TrackModel:
         plain_targets = []
         n_trees = 0
         for target in self.targets:
-            parts: list[dict[str, Any] | None] = []
-            for part in (target.part, target.gate):
-                parts.append(None if part is None else part_to_plain(part, n_trees))
-                if part is not None:
-                    forests.append(part.forest)
-                    n_trees += part.forest.n_trees
+            parts: dict[str, dict[str, Any] | None] = dict.fromkeys(ROLES)
+            for _, role, part in parts_of([target]):
+                parts[role] = part_to_plain(part, n_trees)
+                forests.append(part.forest)
+                n_trees += part.forest.n_trees
             plain_targets.append(
                 {
                     "column": target.column,
@@ -91,8 +92,7 @@ class TrackModel:
                     "estimate": target.estimate,
                     "margin_mean": float(target.margin_mean),
                     "candidate": target.candidate,
-                    "part": parts[0],
-                    "gate": parts[1],
+                    **parts,
                     "intervals": {
                         "edges": target.intervals.edges,
                         "below": target.intervals.below,
@@ -100,24 +100,13 @@ class TrackModel:
                     },
                 }
             )
-        forest = concatenate(forests)
-        here = np.arange(forest.n_nodes)
-        leaf = forest.left == here
         return {
             "track": self.track,
             "schema": {"version": int(self.schema_version), "hash": self.schema_hash, "names": list(self.names)},
             "targets": plain_targets,
             "low": self.low,
             "high": self.high,
-            "trees": {
-                "feature": forest.feature.astype(np.int16 if len(self.names) < 2**15 else np.int32),
-                "threshold": forest.threshold,
-                "step": (forest.left - here).astype(np.int32),  # small numbers pack better than positions
-                "nan_left": forest.nan_left,
-                "leaf_value": forest.value[leaf],
-                "cover": forest.cover,
-                "roots": forest.roots,
-            },
+            "trees": pack(concatenate(forests)),
         }
 
     @classmethod
@@ -131,19 +120,7 @@ class TrackModel:
         """
         schema = plain["schema"]
         names = tuple(str(name) for name in schema["names"])
-        arrays = plain["trees"]
-        step = np.asarray(arrays["step"], np.int64)
-        value = np.zeros(len(step))
-        value[step == 0] = np.asarray(arrays["leaf_value"], np.float64)
-        forest = Forest(
-            np.asarray(arrays["feature"], np.int32),
-            np.asarray(arrays["threshold"], np.float32),
-            (np.arange(len(step)) + step).astype(np.int32),
-            np.asarray(arrays["nan_left"], np.bool_),
-            value,
-            np.asarray(arrays["cover"], np.float32),
-            np.asarray(arrays["roots"], np.int32),
-        )
+        forest = unpack(plain["trees"])
         forest.check(len(names))
         low, high = np.asarray(plain["low"], np.float32), np.asarray(plain["high"], np.float32)
         if low.shape != (len(names),) or high.shape != (len(names),):
@@ -161,7 +138,7 @@ def _target_from_plain(plain: Mapping[str, Any], forest: Forest, n_features: int
         or np.any(np.diff(intervals.edges) < 0)
     ):
         raise ValueError("intervals do not fit together")
-    gate = plain["gate"]
+    gate, order = (None if plain[role] is None else part_from_plain(plain[role], forest) for role in ("gate", "order"))
     target = TargetModel(
         column=str(plain["column"]),
         unit=str(plain["unit"]),
@@ -173,7 +150,8 @@ def _target_from_plain(plain: Mapping[str, Any], forest: Forest, n_features: int
         margin_mean=float(plain["margin_mean"]),
         candidate=str(plain["candidate"]),
         part=part_from_plain(plain["part"], forest),
-        gate=None if gate is None else part_from_plain(gate, forest),
+        gate=gate,
+        order=order,
         intervals=intervals,
     )
     if (
@@ -184,8 +162,8 @@ def _target_from_plain(plain: Mapping[str, Any], forest: Forest, n_features: int
         raise ValueError(f"target {target.column!r} has an unknown space")
     if target.estimate and not analytical.has_estimate(target.estimate):
         raise ValueError(f"unknown analytical estimate {target.estimate!r}")
-    for part in (target.part, target.gate):
-        linear = part.linear if part is not None else None
+    for _, _, part in parts_of([target]):
+        linear = part.linear
         if linear is not None and (
             any(a.shape != linear.columns.shape for a in (linear.weight, linear.center, linear.low, linear.high))
             or np.any(linear.columns < 0)
@@ -201,20 +179,20 @@ class _Row:
 
     def __init__(self, targets: Sequence[TargetModel], columns: Mapping[str, int]) -> None:
         self.columns = columns
-        self.parts: list[Part] = []
-        gates = []
-        for target in targets:
-            self.parts.append(target.part)
-        for number, target in enumerate(targets):
-            if target.gate is not None:
-                gates.append((number, len(self.parts)))
-                self.parts.append(target.gate)
+        named = parts_of(targets)
+        parts = [part for _, _, part in named]
         self.n_targets = len(targets)
-        self.walk = Walk([part.forest for part in self.parts])
-        self.base = np.array([part.base for part in self.parts])
-        self.linear = [(i, part.linear) for i, part in enumerate(self.parts) if part.linear is not None]
-        self.gated = np.array([t for t, _ in gates], np.intp)
-        self.gate_parts = np.array([p for _, p in gates], np.intp)
+        self.walk = Walk([part.forest for part in parts])
+        self.base = np.array([part.base for part in parts])
+        self.linear = [(i, part.linear) for i, part in enumerate(parts) if part.linear is not None]
+
+        def places(role: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+            """Targets with this part, and where the part stands."""
+            found = [(number, place) for place, (number, is_, _) in enumerate(named) if is_ == role]
+            return np.array([n for n, _ in found], np.intp), np.array([p for _, p in found], np.intp)
+
+        self.gated, self.gate_parts = places("gate")
+        self.ordered, self.order_parts = places("order")
         with_margin = [i for i, t in enumerate(targets) if t.estimate]
         self.with_margin = np.array(with_margin, np.intp)
         self.estimates = [targets[i].estimate for i in with_margin]
@@ -223,7 +201,7 @@ class _Row:
         self.offset = np.array([t.offset if t.space == "log" else 1.0 for t in targets])
         self.upper = np.array([t.upper for t in targets])
         self.whole = np.array([t.whole for t in targets], bool)
-        self.gate_floor = self.whole[self.gated].astype(np.float64) if gates else np.zeros(0)
+        self.gate_floor = self.whole[self.gated].astype(np.float64)
         self.edges = [t.intervals.edges.tolist() for t in targets]
         self.below = [t.intervals.below.tolist() for t in targets]
         self.above = [t.intervals.above.tolist() for t in targets]
@@ -236,10 +214,10 @@ class _Row:
         sums = self.base + self.walk.sums_of_rows(X)
         for number, linear in self.linear:
             sums[:, number] += linear.terms(X).sum(axis=1)
-        gates = dict(zip(self.gated.tolist(), self.gate_parts.tolist(), strict=True))
+        gates = {i: sums[:, p] for i, p in zip(self.gated.tolist(), self.gate_parts.tolist(), strict=True)}
+        orders = {i: sums[:, p] for i, p in zip(self.ordered.tolist(), self.order_parts.tolist(), strict=True)}
         return tuple(
-            t.finish(sums[:, i] + t.margin(X, self.columns), sums[:, gates[i]] if i in gates else None)
-            for i, t in enumerate(targets)
+            t.finish(sums[:, i] + t.margin(X, self.columns), gates.get(i), orders.get(i)) for i, t in enumerate(targets)
         )
 
     def predict(self, x: Float32) -> tuple[list[float], list[float], list[float], list[float]]:
@@ -252,10 +230,13 @@ class _Row:
             learned[self.with_margin] += np.log(estimates + self.margin_offset)
         value = self.decode(learned)
         ranked = value.copy()
+        if len(self.ordered):
+            learned[self.ordered] += sums[self.order_parts]
+            ranked = self.decode(learned)
         if len(self.gated):
             odds = sums[self.gate_parts]
             amount = value[self.gated]
-            ranked[self.gated] = amount / (1 + np.exp(-np.minimum(np.maximum(odds, -60), 60)))
+            ranked[self.gated] /= 1 + np.exp(-np.minimum(np.maximum(odds, -60), 60))
             value[self.gated] = np.where(odds >= 0, np.maximum(amount, self.gate_floor), 0.0)
         value = np.where(self.whole, np.round(value), value)
         encoded = np.where(self.log, np.log(np.where(self.log, value + self.offset, 1.0)), value)

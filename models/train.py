@@ -22,6 +22,7 @@ from ..featurize.transformer import Featurizer
 from .artifact import library_versions
 from .candidates import Settings
 from .learn import Learned, learn_target
+from .recipes import Recipe, recipes_of
 from .target_model import TargetModel
 from .track_model import TrackModel
 from .trees import Float32, Float64
@@ -76,12 +77,22 @@ class Table:
         seed: int,
         settings: Settings,
         candidates: Sequence[str] | None = None,
+        recipe: Recipe | None = None,
     ) -> Learned:
         """Learn one target from some rows; all by default."""
         rows = np.arange(len(self.X)) if index is None else index
-        groups = [self.program_id[i] for i in rows]
-        X, y = self.X[rows], self.y[target.column][rows]
-        return learn_target(target, X, y, groups, self.names, seed=seed, settings=settings, candidates=candidates)
+        return learn_target(
+            target,
+            self.X[rows],
+            self.y[target.column][rows],
+            [self.program_id[i] for i in rows],
+            self.names,
+            families=[self.family[i] for i in rows],
+            seed=seed,
+            settings=settings,
+            candidates=candidates,
+            recipe=recipe,
+        )
 
 
 @contextmanager
@@ -229,8 +240,10 @@ def matrix(features: Iterable[Mapping[str, float]], names: tuple[str, ...]) -> F
     return X
 
 
-def _learn_one(table: Table, target: Target, seed: int, settings: Settings) -> tuple[TargetModel, dict[str, float]]:
-    learned = table.learn(target, seed=seed, settings=settings)
+def _learn_one(
+    table: Table, target: Target, seed: int, settings: Settings, recipe: Recipe | None
+) -> tuple[TargetModel, dict[str, float]]:
+    learned = table.learn(target, seed=seed, settings=settings, recipe=recipe)
     return learned.model, dict(learned.cv_scores)
 
 
@@ -245,7 +258,8 @@ def train_track(
 ) -> dict[str, Any]:
     """Train all targets of a track on all rows and put together the artifact (scores come from `evaluate`).
 
-    Same data, seed and library versions give the same artifact, whatever `n_jobs`.
+    Without `settings`, targets that `make tune` has found a recipe for are learned by it. Same data, seed and library
+    versions give the same artifact, whatever `n_jobs`.
 
     Returns
     -------
@@ -256,15 +270,16 @@ def train_track(
     IrgaugeError
         As `table_of`, or no target of the track has a label.
     """
-    settings = settings or Settings()
     table = data if isinstance(data, Table) else table_of(data, track=track, n_jobs=n_jobs, progress=progress)
+    recipes = recipes_of(table.track) if settings is None else {}
+    settings = settings or Settings()
     targets = table.targets()
     if not targets:
         raise IrgaugeError(f"the dataset has no label for any target of track {table.track!r}")
     with shared(table, n_jobs) as mapped:
         learned = run_all(
             _learn_one,
-            [(mapped, target, seed, settings) for target in targets],
+            [(mapped, target, seed, settings, recipes.get(target.column)) for target in targets],
             n_jobs,
             progress,
             lambda _, t, *__: f"training {t.name}",
@@ -299,6 +314,8 @@ def train_track(
                         "margin": m.estimate,
                         "two_part": m.gate is not None,
                         "space": m.space,
+                        "tuned": m.column in recipes,
+                        "settings": dict(recipes[m.column].settings) if m.column in recipes else {},
                         "cv": {k: float(v) for k, v in sorted(cv.items())},
                     }
                     for m, cv in learned

@@ -105,6 +105,12 @@ class Forest:
             self.feature, self.threshold, self.left, self.nan_left, self.value * factor, self.cover, self.roots
         )
 
+    def rounded(self, bits: int) -> Forest:
+        """The same trees with each leaf rounded to so many significant bits."""
+        mantissa, exponent = np.frexp(self.value)
+        value = np.ldexp(np.round(np.ldexp(mantissa, bits)), exponent - bits)
+        return Forest(self.feature, self.threshold, self.left, self.nan_left, value, self.cover, self.roots)
+
     def features_used(self) -> Int32:
         """Sorted columns that some inner node compares."""
         inner = self.left != np.arange(self.n_nodes)

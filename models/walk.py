@@ -2,7 +2,7 @@
 
 One row. Every tree takes its next step in the same array operation. A node is one 64-bit word
 
-    feature << 52 | left child << 32 | (2^32 - 1 - code(threshold))        (features counted among those in use)
+    feature << 53 | left child << 32 | (2^32 - 1 - code(threshold))        (features counted among those in use)
 
 where `code` maps float32 to 32-bit integers in the same order. Adding `code(x)` carries into the child number exactly
 when `x > threshold`, so one addition compares and steps right; two gathers and four cheap operations make a level.
@@ -26,7 +26,7 @@ from .trees import Float32, Float64, Forest, concatenate
 
 Indices = NDArray[np.intp]
 
-_CHILD_BITS, _FEATURE_BITS = 20, 11
+_CHILD_BITS, _FEATURE_BITS = 21, 10
 _LOW = 0xFFFF_FFFF
 _BLOCK_ROWS = 256
 _GROUP_NODES = 2500
@@ -61,10 +61,10 @@ class Walk:
         if self.packs:
             low = _LOW - ordered_code(forest.threshold).astype(np.int64)
             feature = np.searchsorted(self.columns, np.where(is_inner, forest.feature, self.columns[0]))
-            self.node = feature.astype(np.int64) << 52 | forest.left.astype(np.int64) << 32 | low
+            self.node = feature.astype(np.int64) << 32 + _CHILD_BITS | forest.left.astype(np.int64) << 32 | low
             first = self.roots[: self.active[0] if self.active else 0]
             self.first_word = self.node.take(first)
-            self.first_feature = self.first_word >> 52
+            self.first_feature = self.first_word >> 32 + _CHILD_BITS
         self._folds: _Folds | None = None
 
     def sums(self, x: Float32) -> Float64:
@@ -77,7 +77,7 @@ class Walk:
         for level, n in enumerate(self.active):
             if level:
                 word = self.node.take(at[:n])
-                feature = word >> 52
+                feature = word >> 32 + _CHILD_BITS
             step = code.take(feature)
             step += word
             step >>= 32

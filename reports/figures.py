@@ -57,7 +57,7 @@ _ALL = (
     Figure("f1_nonzero", "F1 of > 0", "two", False, 'F1 of "not 0 at all"'),
     Figure("precision_nonzero", "precision", "two", False, 'precision of "not 0 at all"'),
     Figure("recall_nonzero", "recall", "two", False, 'recall of "not 0 at all"'),
-    Figure("coverage90", "coverage", "percent", None, "share of labels inside the 90 % prediction interval"),
+    Figure("coverage90", "coverage", "percent", None, "share of labels inside the 95 % prediction interval"),
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _ALL}
 

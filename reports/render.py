@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import IrgaugeError, ToolMissingError
 from ..featurize.describe import GROUPS
-from . import numbers, plots, tables
+from . import benchmark_tables, numbers, plots, tables
 from .figures import FIGURES
 from .summary import OURS, ShapSummary, Summary, TargetSummary
 
@@ -48,6 +48,7 @@ def render(summary: Summary) -> str:
         OURS=OURS,
         FIGURES=FIGURES,
         tables=tables,
+        beside=benchmark_tables,
         plots=plots,
         groups=[g for g in (*GROUPS, "other") if any(g in p.groups for t in summary.targets for p in t.shap)],
         heat_steps=tables.HEAT_STEPS,

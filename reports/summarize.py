@@ -19,6 +19,7 @@ from ..models.evaluate import BASELINES, Evaluation, Pooled
 from ..models.metrics import absolute_percentage_errors, rmse, rmse_pct
 from ..models.target_model import TargetModel
 from ..models.track_model import TrackModel
+from .benchmark_tables import results_of
 from .figures import fitting_figures, mean_factor
 from .headline import headline_text
 from .shap_summary import explain_target
@@ -124,6 +125,8 @@ def summarize(
         _dataset_facts(frame, artifact["manifest"], evaluation.track),
         _version_facts(frame, artifact["manifest"], evaluation.track, git_revision() if revision is None else revision),
         time_facts(artifact, frame, evaluation.track),
+        results_of("literature", evaluation.track),
+        results_of("ablation", evaluation.track),
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,7 @@ class Certainty:
     error_high: float
     """90 % bootstrap interval of the target's error figure, programs drawn with all their variants."""
     coverage: float
-    """Share of labels inside the 90 % prediction interval."""
+    """Share of labels inside the 95 % prediction interval."""
     coverage_ok: float
     """The same over predictions with status "ok"."""
     ok: float
@@ -174,7 +175,7 @@ class TargetSummary:
     learned: str
     """How it is learned, for people: "LightGBM, in log space, as a correction to the analytical estimate"."""
     chosen: str
-    """The candidate that won the contest on the whole dataset: "lightgbm", "mean", "ridge", ..."""
+    """The candidate that the recipe names, or that won the comparison: "lightgbm", "mean", "ridge", ..."""
     scores: tuple[ScoreRow, ...]
     """By split, ours first."""
     certainty: tuple[Certainty, ...]
@@ -296,3 +297,7 @@ class Summary:
     versions: VersionFacts
     times: TimeFacts | None
     """None where there is no text to predict."""
+    literature: Mapping[str, Any] | None
+    """What `make bench-literature` wrote; None where it did not, or for another track."""
+    ablation: Mapping[str, Any] | None
+    """What `make bench-ablation` wrote."""

@@ -33,7 +33,7 @@ struct Estimate {
   std::string device; ///< "x86-64-v3"
   std::string target; ///< "latency_ns"
   double value = 0;   ///< in `unit`
-  double low = 0;     ///< 90 % interval around `value`
+  double low = 0;     ///< 95 % interval around `value`
   double high = 0;
   std::string unit;
   std::string status; ///< "ok", or "outside": unlike the training programs, fall back to the old heuristic

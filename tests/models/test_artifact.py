@@ -215,7 +215,7 @@ def test_wrong_format_says_what_to_do(tmp_path: Path) -> None:
     plain = dict(read_artifact(tmp_path / "m"))
     plain["manifest"] = {**plain["manifest"], "format_number": 99}
     joblib.dump(plain, tmp_path / "m")
-    with pytest.raises(ArtifactError, match=r"has format 99; this version reads 1\. Run `make train`"):
+    with pytest.raises(ArtifactError, match=r"has format 99; this version reads 2\. Run `make train`"):
         read_artifact(tmp_path / "m")
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from irgauge.models.candidates import CANDIDATES, Settings, fit_candidate, fit_gate, fit_ridge, screen_columns
+from irgauge.models.candidates import (
+    CANDIDATES,
+    Settings,
+    fit_candidate,
+    fit_gate,
+    fit_order,
+    fit_ridge,
+    screen_columns,
+)
+from irgauge.models.metrics import Judged, kendall_tau, within_programs
 from irgauge.models.target_model import Part
 
 QUICK = Settings().quick()
@@ -112,3 +121,27 @@ def test_robust_lightgbm_is_not_pulled_by_wild_rows() -> None:
         for robust in (True, False)
     ]
     assert errors[0] < 0.75 * errors[1]
+
+
+def test_order_is_learned_from_order_alone() -> None:
+    """Sizes of programs differ a thousandfold and say nothing; within a program one column decides."""
+    rng = np.random.default_rng(2)
+    n = 1200
+    programs = np.repeat(np.arange(n // 6), 6)
+    X = rng.normal(size=(n, 5)).astype(np.float32)
+    z = rng.uniform(0, 20, n // 6)[programs] + 0.01 * X[:, 2]
+    settings = Settings()
+    order = fit_order(X, z, programs, 0, settings)
+    assert same(order, fit_order(X, z, programs, 0, settings))
+    moved = order.predict(X)
+    assert within_programs(Judged(z, moved, programs.astype(str).tolist()), kendall_tau) > 0.8
+    assert np.abs(moved).max() < 5 * settings.order_weight  # it decides between near ones, not between any two
+
+
+def test_leaves_are_rounded_far_below_what_they_are_sure_of() -> None:
+    X, z = data()
+    part = fit_candidate("lightgbm", X, z, 0, QUICK)
+    mantissa = np.ldexp(np.frexp(part.forest.value)[0], 11)
+    np.testing.assert_array_equal(mantissa, np.round(mantissa))
+    single = part.forest.value.astype(np.float32)
+    np.testing.assert_array_equal(single, part.forest.value)

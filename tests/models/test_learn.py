@@ -99,6 +99,39 @@ def test_intervals_come_from_unseen_programs(table: Table, quick: Settings) -> N
     assert (outcome.value <= outcome.high).all()
 
 
+def test_intervals_are_those_of_families_never_seen(table: Table, quick: Settings) -> None:
+    """What a family adds of its own cannot be learned from others: program folds would not know it."""
+    family = np.array([int(f.removeprefix("family")) for f in table.family])
+    shift = np.random.default_rng(1).normal(0, 1, 12)[family]
+    y = np.exp(np.log(table.y["x86-64-v3/latency_ns"]) + shift)
+    X = table.X.copy()
+    X[:, table.names.index("tensors.bytes_in")] = family  # tells families apart, not what they add
+    shifted = replace(table, X=X, y={"x86-64-v3/latency_ns": y})
+    target = find_target("latency_ns")
+    by_family = shifted.learn(target, seed=0, settings=quick, candidates=["lightgbm"]).model
+    by_program = replace(shifted, family=("one",) * len(y)).learn(
+        target, seed=0, settings=quick, candidates=["lightgbm"]
+    )
+    width, narrow = (
+        float(np.mean(model.intervals.above - model.intervals.below)) for model in (by_family, by_program.model)
+    )
+    assert width > 1.5 * narrow
+
+
+def test_only_what_variants_are_compared_by_has_an_order(table: Table, quick: Settings) -> None:
+    latency, size = (
+        table.learn(find_target(name), seed=0, settings=quick, candidates=["lightgbm"]).model
+        for name in ("latency_ns", "static_instructions")
+    )
+    assert latency.order is not None
+    assert size.order is None
+    columns = {n: i for i, n in enumerate(table.names)}
+    without = replace(latency, order=None).predict(table.X, columns)
+    outcome = latency.predict(table.X, columns)
+    np.testing.assert_array_equal(outcome.value, without.value)  # moves ranks, never values
+    assert not np.array_equal(outcome.ranked, without.ranked)
+
+
 def test_few_rows_give_the_median(table: Table, quick: Settings) -> None:
     few = table.rows(np.arange(12))
     model = few.learn(find_target("vec_used"), seed=0, settings=quick).model
@@ -138,7 +171,7 @@ def test_small_counts_are_covered_as_promised(table: Table, quick: Settings) -> 
     learned = noisy.learn(find_target("vec_used"), seed=0, settings=quick)
     rows = learned.oof_rows
     below, above = learned.model.intervals.bounds(learned.oof_value)
-    outcome = learned.model.finish(learned.oof_value + 0.4, None)
+    outcome = learned.model.finish(learned.oof_value + 0.4, None, None)
     np.testing.assert_array_equal(outcome.low, np.maximum(np.ceil(np.minimum(below, learned.oof_value)), 0))
     inside = (noisy.y[column][rows] >= outcome.low) & (noisy.y[column][rows] <= outcome.high)
     assert inside.mean() >= 0.9

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irgauge.models.target_model import parts_of
 from irgauge.models.track_model import TrackModel
 from irgauge.models.train import Table
 
@@ -33,7 +34,8 @@ def test_a_row_with_missing_values_takes_the_default_sides(model: TrackModel, te
     X[:, columns] = np.nan
     for row in range(20):
         alone = model._row.walk.sums(X[row])
-        np.testing.assert_array_equal(alone, [p.forest.predict(X[row : row + 1])[0] for p in model._row.parts])
+        parts = [part for _, _, part in parts_of(model.targets)]
+        np.testing.assert_array_equal(alone, [p.forest.predict(X[row : row + 1])[0] for p in parts])
 
 
 def test_stored_and_read_again_is_the_same(model: TrackModel, text_table: Table) -> None:
@@ -41,6 +43,7 @@ def test_stored_and_read_again_is_the_same(model: TrackModel, text_table: Table)
     for a, b in zip(model.predict(text_table.X), again.predict(text_table.X), strict=True):
         np.testing.assert_array_equal(a.value, b.value)
         np.testing.assert_array_equal(a.high, b.high)
+        np.testing.assert_array_equal(a.ranked, b.ranked)
 
 
 def test_values_stay_in_range(model: TrackModel) -> None:

@@ -1,0 +1,86 @@
+"""Trees as the artifact stores them: nothing twice, and in small numbers, so that the file packs well.
+
+Each distinct comparison (feature, threshold, side of a missing value) stands once in a table that nodes refer to: the
+boosters try at most 63 thresholds a feature, so nodes share them. A node's cover is the sum of its leaves' covers, so
+only those are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .trees import Float32, Float64, Forest, Int32
+
+
+def pack(forest: Forest) -> dict[str, NDArray[Any]]:
+    """Plain arrays: `step` and `roots`, `comparison` of each inner node, the comparisons' `feature`, `threshold` and
+    `nan_left`, and `leaf_value` and `leaf_cover` of each leaf."""
+    here = np.arange(forest.n_nodes)
+    leaf = forest.left == here
+    table = np.zeros(int(np.sum(~leaf)), [("feature", "<i4"), ("threshold", "<f4"), ("nan_left", "?")])
+    table["feature"], table["threshold"] = forest.feature[~leaf], forest.threshold[~leaf]
+    table["nan_left"] = forest.nan_left[~leaf]
+    distinct, comparison = np.unique(table, return_inverse=True)
+    single = forest.value[leaf].astype(np.float32)
+    return {
+        "step": _small(forest.left - here),  # how far the left child is; 0 for a leaf
+        "roots": forest.roots,
+        "comparison": _small(comparison.ravel()),
+        "feature": _small(distinct["feature"]),
+        "threshold": np.ascontiguousarray(distinct["threshold"]),
+        "nan_left": np.ascontiguousarray(distinct["nan_left"]),
+        "leaf_value": single if np.array_equal(single, forest.value[leaf]) else forest.value[leaf],
+        "leaf_cover": forest.cover[leaf],
+    }
+
+
+def unpack(packed: Mapping[str, Any]) -> Forest:
+    """Inverse of `pack`; covers of inner nodes to float32's precision. `Forest.check` says whether it can be walked.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, IndexError
+        An array is missing or does not fit the others.
+    """
+    step = np.asarray(packed["step"], np.int64)
+    comparison = np.asarray(packed["comparison"], np.int64)
+    leaf = step == 0
+    n = len(step)
+    if step.ndim != 1 or comparison.shape != (n - int(leaf.sum()),) or (comparison < 0).any():
+        raise ValueError("trees: nodes and comparisons do not fit together")
+    left = (np.arange(n) + step).astype(np.int32)
+    if n and (left.min() < 0 or left.max() > n - 1):
+        raise ValueError("trees: a child stands outside")
+    feature, threshold = np.zeros(n, np.int32), np.full(n, np.inf, np.float32)
+    nan_left, value = np.ones(n, np.bool_), np.zeros(n)
+    feature[~leaf] = np.asarray(packed["feature"], np.int32)[comparison]
+    threshold[~leaf] = np.asarray(packed["threshold"], np.float32)[comparison]
+    nan_left[~leaf] = np.asarray(packed["nan_left"], np.bool_)[comparison]
+    value[leaf] = np.asarray(packed["leaf_value"], np.float64)
+    roots = np.asarray(packed["roots"], np.int32)
+    cover = _covers(left, leaf, np.asarray(packed["leaf_cover"], np.float64))
+    return Forest(feature, threshold, left, nan_left, value, cover, roots)
+
+
+def _small(numbers: NDArray[Any]) -> NDArray[Any]:
+    """The same whole numbers, >= 0, in 16 bits where these are enough."""
+    return numbers.astype(np.uint16 if numbers.max(initial=0) < 1 << 16 else np.int32)
+
+
+def _covers(left: Int32, leaf: NDArray[np.bool_], leaf_cover: Float64) -> Float32:
+    """Each node's sum over the leaves below it, shape (n_nodes,)."""
+    cover = np.zeros(len(left))
+    cover[leaf] = leaf_cover
+    inner = np.flatnonzero(~leaf)
+    children = left[inner]
+    if np.any(children <= inner) or np.any(children + 1 >= len(left)):
+        raise ValueError("trees: a child does not stand behind its parent")
+    while True:  # one pass settles one more level, from the leaves up
+        sums = cover[children] + cover[children + 1]
+        if np.array_equal(cover[inner], sums):
+            return cover.astype(np.float32)
+        cover[inner] = sums

@@ -1,0 +1,5 @@
+"""The made-up table of the models' tests."""
+
+from irgauge.tests.models.conftest import table
+
+__all__ = ["table"]

@@ -1,0 +1,55 @@
+"""A search ends, repeats itself, never does worse than the defaults on its own rows, and is used by training."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from irgauge.models.candidates import BOOSTERS, Settings
+from irgauge.models.recipes import Recipe, recipes_of
+from irgauge.models.train import Table, train_track
+from irgauge.models.tune import tune_track, write_tuned
+
+LATENCY = "x86-64-v3/latency_ns"
+
+
+def narrow(table: Table) -> Table:
+    return replace(table, y={LATENCY: table.y[LATENCY], "x86-64-v3/spills": table.y["x86-64-v3/spills"]})
+
+
+def test_a_search_repeats_itself_and_never_loses_to_the_defaults(table: Table, quick: Settings) -> None:
+    once, again = (tune_track(narrow(table), seconds=600, trials=4, n_jobs=1, settings=quick) for _ in range(2))
+    assert once == again
+    for tuned in once.values():
+        assert tuned.trials == 4
+        assert tuned.score <= tuned.default_score
+        assert tuned.recipe.candidate in BOOSTERS
+
+
+def test_a_search_ends_at_its_time(table: Table, quick: Settings) -> None:
+    found = tune_track(narrow(table), seconds=0, n_jobs=1, settings=quick)
+    assert {tuned.trials for tuned in found.values()} == {1}
+
+
+def test_what_is_written_is_read_as_the_recipe(table: Table, quick: Settings, tmp_path: Path) -> None:
+    found = tune_track(narrow(table), seconds=600, trials=3, n_jobs=1, settings=quick)
+    write_tuned(tmp_path / "kernel.json", found, {"track": "kernel"})
+    assert recipes_of("kernel", tmp_path) == {column: tuned.recipe for column, tuned in found.items()}
+    assert recipes_of("npu", tmp_path) == {}
+    assert "lightgbm" in json.loads((tmp_path / "kernel.json").read_text())["about"]["libraries"]
+
+
+@pytest.mark.parametrize("candidate", ["xgboost", "roofline"])
+def test_training_follows_a_recipe(table: Table, monkeypatch: pytest.MonkeyPatch, candidate: str) -> None:
+    recipe = Recipe(candidate, True, {"rounds": 7, "min_rows_in_leaf": 9})
+    monkeypatch.setattr("irgauge.models.train.recipes_of", lambda track: {LATENCY: recipe})
+    artifact = train_track(replace(table, y={LATENCY: table.y[LATENCY]}), n_jobs=1)
+    chosen = artifact["manifest"]["tracks"]["kernel"]["chosen"][LATENCY]
+    assert chosen["candidate"] == candidate
+    assert chosen["settings"] == {"rounds": 7, "min_rows_in_leaf": 9}
+    first, last = artifact["tracks"]["kernel"]["targets"][0]["part"]["trees"]
+    assert last - first == (7 if candidate == "xgboost" else 0)
+    assert chosen["cv"] == {}
