@@ -6,7 +6,7 @@ TRACK ?= kernel
 
 .DEFAULT_GOAL := help
 .PHONY: help setup bindings dataset dataset-npu train tune evaluate report test lint bench bench-featurize bench-engines \
-  bench-ablation versions golden corpus-check fuzz clean system-tools
+  bench-ablation bench-literature versions golden corpus-check fuzz clean system-tools
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-15s %s\n", $$1, $$2}'
@@ -75,6 +75,9 @@ bench-engines: setup .venv/.with-bench ## the same trees in ten engines
 
 bench-ablation: .venv/.with-report ## each feature group left out, and the other choices; half an hour, resumes
 	$(BIN)/python benchmarks/ablation.py --jobs $(JOBS)
+
+bench-literature: setup .venv/.with-bench ## train the literature's models on the kernel track and judge them; MINUTES of a core for each of 56 fits
+	$(BIN)/python benchmarks/literature.py --minutes $(or $(MINUTES),3)
 
 versions: $(BIN)/python ## the model file under the lowest supported NumPy and the newest
 	$(BIN)/python tests/models/library_versions.py
