@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / "build" / "ablation.jsonl"
 RESULT = ROOT / "benchmarks" / "results" / "ablation.json"
 TRACK = "kernel"
-TARGETS = "latency_ns,instructions_executed,static_instructions,gpr_used,l1d_misses"
+TARGETS = "latency_ns,instructions_executed,static_instructions,gpr_used"
 FAMILY_FOLDS = 2
 METRICS = ("n", "mape", "mdape", "rmse_pct", "within10", "exact", "kendall", "regret1_median")
 

@@ -79,7 +79,7 @@ def ablation_columns(summary: Summary) -> list[tuple[str, str, str]]:
     """(split, target column, figure) of each column."""
     ablation = summary.ablation or {}
     named = {t.column: metric for t, metric in columns_of(summary) if metric != "kendall"}
-    first = next(iter(ablation.get("variants", {}).values()), {})
+    first: Mapping[str, Any] = next(iter(ablation.get("variants", {}).values()), {})
     return [(split, column, named[column]) for split, by in first.items() for column in by if column in named]
 
 
