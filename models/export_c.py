@@ -206,8 +206,9 @@ def _used_text(track: TrackModel) -> str:
 
 
 def _array(declaration: str, values: Iterable[str]) -> str:
+    """An array's definition; one that nothing stands in gets a 0 that nothing reads, since C has no empty arrays."""
     lines, line = [], "  "
-    for value in values:
+    for value in list(values) or ["0"]:
         if len(line) + len(value) > 118:
             lines.append(line.rstrip())
             line = "  "

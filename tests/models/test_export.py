@@ -20,7 +20,7 @@ from irgauge.models.conformal import Intervals
 from irgauge.models.export_c import header_text, write_c
 from irgauge.models.export_onnx import onnx_model, write_onnx
 from irgauge.models.expressions import Expression, estimate_expression
-from irgauge.models.target_model import Part
+from irgauge.models.target_model import Part, constant
 from irgauge.models.track_model import TrackModel
 from irgauge.models.train import Table
 
@@ -167,6 +167,14 @@ def test_targets_of_the_bundled_models_predict_the_same(tmp_path: Path, name: st
     X = np.exp(rng.normal(0, 5, (200, len(track.names)))).astype(np.float32)
     got = c_predict(compiled(track, tmp_path), X, len(track.targets))
     np.testing.assert_allclose(got, expected(track, X), rtol=TOLERANCE, atol=0)
+
+
+def test_a_track_without_a_tree_is_c_as_well(track: TrackModel, tmp_path: Path) -> None:
+    first = next(t for t in track.targets if t.estimate)
+    bare = replace(track, targets=(replace(first, part=constant(0.5), gate=None, order=None),))
+    X = np.ones((3, len(track.names)), np.float32)
+    got = c_predict(compiled(bare, tmp_path), X, len(bare.targets))
+    np.testing.assert_allclose(got, expected(bare, X), rtol=TOLERANCE, atol=0)
 
 
 @pytest.mark.parametrize(("write", "name"), [(write_c, "model.c"), (write_onnx, "model.onnx")])
