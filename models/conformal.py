@@ -10,8 +10,8 @@ families happen to be held out moves the share held by about a point. Of program
 
 What was tried to make them narrower (latency and three more targets, two splits by family, at the same share held):
 widths that follow a learned size of the error are 4 to 20 % narrower for three of them and wider for one; not worth a
-second model. Also tried: flags from how many training rows share a row's leaves. They hold a point more of the rest, for
-one more row flagged in ten.
+second model. Also tried: flags from how many training rows share a row's leaves. Of the rest a point more are inside,
+for one more row flagged in ten.
 
 References
 ----------
