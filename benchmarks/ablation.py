@@ -30,9 +30,8 @@ from irgauge.featurize.describe import GROUPS
 from irgauge.models import analytical
 from irgauge.models.artifact import library_versions
 from irgauge.models.candidates import Settings
-from irgauge.models.conformal import Intervals
 from irgauge.models.export_c import write_whole
-from irgauge.models.learn import TargetTask
+from irgauge.models.learn import TargetTask, no_intervals
 from irgauge.models.metrics import Judged, score
 from irgauge.models.recipes import Recipe
 from irgauge.models.train import Table, data_hash, run_all, shared, table_of
@@ -98,7 +97,7 @@ def judge(table: Table, variant: Variant, split: Split, column: str, seed: int) 
     )
     margin = task.margin_of(Recipe("lightgbm", variant.margin, {}))
     parts = task.fit("lightgbm", margin, np.ones(len(train), bool))
-    model = task.model(margin, "lightgbm", parts, None, Intervals(np.zeros(0), np.zeros(1), np.zeros(1)))
+    model = task.model(margin, "lightgbm", parts, None, no_intervals())
     outcome = model.predict(np.ascontiguousarray(table.X[test]), columns)
     return {"rows": test.tolist(), "value": outcome.value.tolist(), "ranked": outcome.ranked.tolist()}
 

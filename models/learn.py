@@ -122,7 +122,7 @@ def learn_target(
     for fold in range(min(settings.calibration_folds, int(folds.max()) + 1)):
         inner, outer = folds != fold, folds == fold
         parts = first if fold == 0 and first is not None else task.fit(chosen, margin, inner)
-        oof[outer] = task.model(margin, chosen, parts, None, _no_intervals()).predict(X[outer], columns).value
+        oof[outer] = task.model(margin, chosen, parts, None, no_intervals()).predict(X[outer], columns).value
     known = np.flatnonzero(np.isfinite(oof))
     intervals = calibrate(task.encode(oof[known]), task.encode(y[known]))
     parts = task.fit(chosen, margin, np.ones(len(y), bool))
@@ -147,7 +147,8 @@ def some_groups(groups: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
     return np.asarray(drawn[inverse.ravel()])
 
 
-def _no_intervals() -> Intervals:
+def no_intervals() -> Intervals:
+    """For a model whose value alone is wanted."""
     return Intervals(np.zeros(0), np.zeros(1), np.zeros(1))
 
 
