@@ -27,10 +27,10 @@ from irgauge.data.splits import Split, splits_of
 from irgauge.data.store import read_dataset
 from irgauge.data.targets import TRACK_GROUPS, find_target
 from irgauge.featurize.describe import GROUPS
+from irgauge.files import write_whole
 from irgauge.models import analytical
 from irgauge.models.artifact import library_versions
 from irgauge.models.candidates import Settings
-from irgauge.models.export_c import write_whole
 from irgauge.models.learn import TargetTask, no_intervals
 from irgauge.models.metrics import Judged, score
 from irgauge.models.recipes import Recipe
@@ -93,7 +93,7 @@ def judge(table: Table, variant: Variant, split: Split, column: str, seed: int) 
     settings = replace(Settings(), objective=variant.objective)
     readable = ~hidden(variant.without, table.names)
     task = TargetTask(
-        find_target(column), table.X[train], y[train], table.names, columns, seed, settings, readable=readable
+        find_target(column), table.X, y[train], table.names, columns, seed, settings, rows=train, readable=readable
     )
     margin = task.margin_of(Recipe("lightgbm", variant.margin, {}))
     parts = task.fit("lightgbm", margin, np.ones(len(train), bool))
@@ -178,7 +178,7 @@ def main() -> None:
         cells = [f"{s} {c.split('/')[1]} {m['mdape']:.3f}" for s, by in by_split.items() for c, m in by.items()]
         print(f"{name:28}", *cells)
     if not arguments.rows:
-        write_whole(RESULT, (json.dumps({"about": about, "variants": found}, indent=1) + "\n").encode())
+        write_whole(RESULT, json.dumps({"about": about, "variants": found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

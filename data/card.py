@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from ..files import write_whole
 from .histograms import BINS, histograms_svg
 from .label.executable import MAX_OPERAND_BYTES
 from .label.kernel import MAX_INSTRUCTIONS
@@ -74,19 +74,13 @@ _WORDS = {
 def write_card(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]], path: Path, track: Track) -> None:
     """Write `card_text` and its picture (.svg) beside the dataset; to a temporary name first, then renamed."""
     picture = path.with_suffix(".svg")
-    _write(picture, histograms_svg(frame, targets_of(track.name)))
-    _write(path, card_text(frame, failures, picture.name, track))
+    write_whole(picture, histograms_svg(frame, targets_of(track.name)))
+    write_whole(path, card_text(frame, failures, picture.name, track))
 
 
 def write_agreement(verified: Verified, path: Path) -> None:
     """Enter in a card what labelling again has shown."""
-    _write(path, with_agreement(path.read_text(), verified))
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    partial.write_text(text)
-    partial.replace(path)
+    write_whole(path, with_agreement(path.read_text(), verified))
 
 
 def card_text(frame: pd.DataFrame, failures: Sequence[tuple[str, str, int]], picture: str, track: Track) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 import time
 import zlib
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import IrgaugeError
+from ..files import replacing
 from .families.base import Source
 from .label.labels import Labels
 from .label.latency import Latency
@@ -348,10 +348,8 @@ def write_dataset(log: Log, path: Path, *, with_text: bool = True) -> pd.DataFra
     table = pa.Table.from_pandas(frame, preserve_index=False)
     state = zlib.compress(json.dumps(log.state()).encode(), 9)
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), _STATE: state})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    pq.write_table(table, partial, compression="zstd", compression_level=12)
-    partial.replace(path)
+    with replacing(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd", compression_level=12)
     return frame
 
 

@@ -19,7 +19,6 @@ import lzma
 import os
 import pickle
 import struct
-import tempfile
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -28,6 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import ArtifactError
+from ..files import replacing
 
 FORMAT = "irgauge"
 FORMAT_NUMBER = 2
@@ -311,18 +311,8 @@ def write_artifact(plain: Mapping[str, Any], path: str | os.PathLike[str]) -> No
         _check_plain(whole)
     except _Refused as refused:
         raise ArtifactError(f"{target}: not written: it would hold {refused}") from None
-    temporary = ""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-        os.close(handle)
+    with replacing(target, ArtifactError) as temporary:
         joblib.dump(whole, temporary, compress=("zlib", 9), protocol=4)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        raise ArtifactError(f"{target}: cannot be written: {error.strerror or error}") from None
 
 
 def read_artifact(path: str | os.PathLike[str]) -> Mapping[str, Any]:

@@ -8,8 +8,6 @@ and log1p are the C library's, which may differ from NumPy's in the last place.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArtifactError, UsageError
+from ..files import write_whole
 from . import analytical
 from .expressions import Expression, estimate_expression
 from .target_model import LARGEST_LOG, TargetModel, parts_of
@@ -43,23 +42,7 @@ def write_c(track: TrackModel, path: Path) -> None:
         raise UsageError(f"{path}: the name of the C source must end in .c; the header is written beside it.")
     header = path.with_suffix(".h")
     for target, text in ((header, header_text(track)), (path, source_text(track, header.name))):
-        write_whole(target, text.encode())
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write under a temporary name, then rename; ArtifactError where that fails."""
-    temporary = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        raise ArtifactError(f"{path}: cannot be written: {error.strerror or error}") from None
+        write_whole(target, text, ArtifactError)
 
 
 def header_text(track: TrackModel) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArtifactError
+from ..files import write_whole
 from . import analytical
-from .export_c import write_whole
 from .expressions import Expression, estimate_expression
 from .target_model import LARGEST_LOG, parts_of
 from .track_model import TrackModel
@@ -57,7 +58,7 @@ def write_onnx(track: TrackModel, path: Path) -> None:
     ArtifactError
         The file cannot be written.
     """
-    write_whole(path, onnx_model(track).SerializeToString())
+    write_whole(path, onnx_model(track).SerializeToString(), ArtifactError)
 
 
 def onnx_model(track: TrackModel) -> Any:

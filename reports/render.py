@@ -6,15 +6,15 @@ All text goes through Jinja's autoescaping; nothing is marked safe.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import IrgaugeError, ToolMissingError
+from ..errors import ToolMissingError
 from ..featurize.describe import GROUPS
+from ..files import write_whole
 from . import benchmark_tables, numbers, plots, tables
 from .figures import FIGURES
 from .summary import OURS, ShapSummary, Summary, TargetSummary
@@ -102,18 +102,6 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
     IrgaugeError
         The file cannot be written.
     """
-    text = render(summary)
     target = Path(path)
-    temporary = ""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        raise IrgaugeError(f"{target}: cannot be written: {error.strerror or error}") from None
+    write_whole(target, render(summary))
     return target
