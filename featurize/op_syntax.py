@@ -756,6 +756,8 @@ def analyse(name: str, template: str) -> Form:
 
 
 FORMS: dict[str, Form] = {}
+_SHAPES: dict[str, Form] = {}
+"""Forms of templates whose numbers are replaced by codes."""
 _MOST_FORMS = 20000
 _LONGEST_KEY = 2000
 
@@ -765,11 +767,60 @@ def form_of(name: str, template: str) -> Form:
     key = name + template
     form = FORMS.get(key)
     if form is None:
-        form = analyse(name, template)
-        if len(key) <= _LONGEST_KEY:
-            if len(FORMS) >= _MOST_FORMS:
-                FORMS.clear()
-            FORMS[key] = form
+        if len(key) > _LONGEST_KEY:
+            return analyse(name, template)
+        if len(FORMS) >= _MOST_FORMS:
+            FORMS.clear()
+            _SHAPES.clear()
+        form = _renumbered(name, template) if name in _NUMBERS_ARE_SIZES else None
+        FORMS[key] = form = form or analyse(name, template)
+    return form
+
+
+_NUMBERS_ARE_SIZES = frozenset(
+    ("affine.load", "affine.store", "affine.vector_load", "affine.vector_store", "affine.for", "affine.apply",
+     "affine.min", "affine.max", "arith.constant", "func.func", "memref.load", "memref.store", "memref.alloc",
+     "memref.alloca", "memref.dealloc", "scf.for", "scf.yield", "affine.yield", "vector.load", "vector.store",
+     "vector.transfer_read", "vector.transfer_write")
+)  # fmt: skip
+"""Operations of which every program has its own extents, bounds and constants: what their text says does not depend on
+how large these are."""
+_NUMBER = re.compile(
+    r"(?<![\w.$#!@^%\-])([0-9]++)(?![\w.])|(?<=[<x])([0-9]++)(?=x)|(?<![\w.$#!@^%])([0-9]++\.[0-9]++(?:[eE][+-]?[0-9]++)?)(?![\w.])"
+)
+"""A whole number, an extent, or a fraction."""
+_HEXADECIMAL = re.compile(r"(?<!\w)0x")
+_FIRST_CODE = 90_000_000
+_CODE = re.compile(r"90[0-9]{6}(?:\.5)?")
+
+
+def _renumbered(name: str, template: str) -> Form | None:
+    """The form of a template from that of one that differs in numbers alone; None where that is not certain."""
+    if '"' in template or _HEXADECIMAL.search(template):
+        return None
+    numbers: list[str] = []
+
+    def coded(match: re.Match[str]) -> str:
+        numbers.append(match[0])
+        return f"{_FIRST_CODE + len(numbers) - 1}{'.5' if match.lastindex == 3 else ''}"
+
+    shape = _NUMBER.sub(coded, template)
+    known = _SHAPES.get(name + shape)
+    if known is None:
+        known = _SHAPES[name + shape] = analyse(name, shape)
+    if known.problem or len(numbers) >= 1_000_000 or _CODE.search(template):
+        return None
+
+    def own(text: str) -> str:
+        return _CODE.sub(lambda match: numbers[int(match[0][:8]) - _FIRST_CODE], text) if "90" in text else text
+
+    form = Form()
+    form.whole, form.plain, form.special, form.kept = known.whole, known.plain, known.special, known.kept
+    form.aliases, form.successors, form.declares = known.aliases, known.successors, known.declares
+    form.slots = known.slots if known.plain else tuple([(kind, own(text)) for kind, text in known.slots])
+    form.results = tuple(map(own, known.results))
+    form.result = form.results[-1] if form.results else ""
+    form.unnamed = tuple(map(own, known.unnamed))
     return form
 
 
