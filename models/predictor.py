@@ -213,8 +213,8 @@ class CostModel:
             index = _one(track, wanted[track.track], target)
             sign = 1.0 if self._lower_is_better(track.targets[index].column) else -1.0
             x, unseen = self._vector(track, features)
-            ranked = track.values_of_row(x)[3][index]
-            rows.append((sign * ranked, position, self._estimates(track, [index], x, unseen)[0]))
+            (estimate,), (ranked,) = self._estimates(track, [index], x, unseen)
+            rows.append((sign * ranked, position, estimate))
         return [Ranked(position, estimate) for _, position, estimate in sorted(rows, key=lambda row: row[:2])]
 
     def explain(
@@ -361,7 +361,7 @@ class CostModel:
         self, track: TrackModel, function: str, features: Mapping[str, float], wanted: Sequence[int]
     ) -> Prediction:
         x, unseen = self._vector(track, features)
-        estimates = self._estimates(track, wanted, x, unseen)
+        estimates, _ = self._estimates(track, wanted, x, unseen)
         warnings = []
         if unseen:
             warnings.append(f"ops never seen in training: {_list(unseen)}")
@@ -372,28 +372,31 @@ class CostModel:
 
     def _estimates(
         self, track: TrackModel, wanted: Sequence[int], x: Float32, unseen: Sequence[str]
-    ) -> tuple[Estimate, ...]:
-        value, low, high, _ = track.values_of_row(x)
+    ) -> tuple[tuple[Estimate, ...], list[float]]:
+        """Of the targets wanted, by position; and what variants are ranked by."""
+        if not wanted:
+            return (), []
+        value, low, high, ranked = track.values_of_row(x, wanted)
         strange = np.flatnonzero(track.strange(x))
         used = track.used[:, strange]
         names = [track.names[i] for i in strange]
         estimates = []
-        for index in wanted:
+        for place, index in enumerate(wanted):
             target = track.targets[index]
             outside = (*unseen, *(name for name, reads in zip(names, used[index].tolist(), strict=True) if reads))
             estimates.append(
                 Estimate(
                     target.device,
                     target.name,
-                    value[index],
-                    low[index],
-                    high[index],
+                    value[place],
+                    low[place],
+                    high[place],
                     target.unit,
                     "outside" if outside else "ok",
                     outside,
                 )
             )
-        return tuple(estimates)
+        return tuple(estimates), ranked
 
 
 def _one(track: TrackModel, wanted: Sequence[int], target: str) -> int:

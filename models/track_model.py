@@ -18,6 +18,9 @@ from .target_model import LARGEST_LOG, ROLES, Outcome, TargetModel, part_from_pl
 from .trees import Float32, Float64, Forest, concatenate
 from .walk import Walk
 
+_MOST_SELECTIONS = 16
+"""Choices of targets whose trees are kept apart, for callers that ask for few again and again."""
+
 
 @dataclass(frozen=True, eq=False)
 class TrackModel:
@@ -50,6 +53,11 @@ class TrackModel:
     def _row(self) -> _Row:
         return _Row(self.targets, self.columns)
 
+    @cached_property
+    def _selections(self) -> dict[tuple[int, ...], _Row]:
+        """`_Row` of the targets at some positions."""
+        return {}
+
     def predict(self, X: Float32) -> tuple[Outcome, ...]:
         """Predict every target for a matrix, shape (n_rows, n_features); one `Outcome` per target in their order."""
         if len(X) == 1:
@@ -62,9 +70,25 @@ class TrackModel:
         columns = np.array(self._row.predict(x))
         return tuple(Outcome(*columns[:, i : i + 1]) for i in range(len(self.targets)))
 
-    def values_of_row(self, x: Float32) -> tuple[list[float], list[float], list[float], list[float]]:
-        """Value, low, high and ranked of every target for one row: `predict_row` as plain lists, sooner."""
-        return self._row.predict(x)
+    def values_of_row(
+        self, x: Float32, wanted: Sequence[int] | None = None
+    ) -> tuple[list[float], list[float], list[float], list[float]]:
+        """Value, low, high and ranked of every target for one row: `predict_row` as plain lists, sooner.
+
+        `wanted`: only the targets at these positions, in this order; the trees of the others are not walked.
+        """
+        return self._row_of(wanted).predict(x)
+
+    def _row_of(self, wanted: Sequence[int] | None) -> _Row:
+        key = None if wanted is None else tuple(wanted)
+        if key is None or key == tuple(range(len(self.targets))):
+            return self._row
+        row = self._selections.get(key)
+        if row is None:
+            if len(self._selections) >= _MOST_SELECTIONS:
+                self._selections.clear()
+            row = self._selections[key] = _Row([self.targets[i] for i in key], self.columns)
+        return row
 
     def strange(self, x: Float32) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Shape (n_features,): which features of a row lie outside their range in training."""

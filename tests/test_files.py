@@ -31,9 +31,14 @@ def test_what_fails_leaves_the_old_file_and_nothing_else(
 ) -> None:
     target = tmp_path / "kept"
     target.write_text("old")
-    with pytest.raises(expected), replacing(target) as temporary:
-        temporary.write_text("half")
-        raise failure
+
+    def half_written() -> None:
+        with replacing(target) as temporary:
+            temporary.write_text("half")
+            raise failure
+
+    with pytest.raises(expected):
+        half_written()
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
 

@@ -28,6 +28,20 @@ def test_one_row_equals_its_row_of_a_batch_to_the_last_bit(model: TrackModel, te
                 assert getattr(a, field)[0] == getattr(b, field)[row]
 
 
+def test_some_targets_alone_are_as_among_all_to_the_last_bit(model: TrackModel, text_table: Table) -> None:
+    n = len(model.targets)
+    for x in text_table.X[::11]:
+        every = model.values_of_row(x)
+        for wanted in ([n - 1], [2, 0], list(range(n)), list(reversed(range(n)))):
+            assert model.values_of_row(x, wanted) == tuple([of[i] for i in wanted] for of in every)
+
+
+def test_trees_of_few_choices_of_targets_are_kept(model: TrackModel, text_table: Table) -> None:
+    for number in range(40):
+        model.values_of_row(text_table.X[0], [number % len(model.targets)] * (1 + number // len(model.targets)))
+    assert len(model._selections) <= 16
+
+
 def test_a_row_with_missing_values_takes_the_default_sides(model: TrackModel, text_table: Table) -> None:
     X = text_table.X[:20].copy()
     columns = sorted(set(range(X.shape[1])) - set(model.columns.values()))
