@@ -888,7 +888,7 @@ def _train(arguments: argparse.Namespace) -> None:
 
 def _tune(arguments: argparse.Namespace) -> None:
     from .data.store import read_dataset
-    from .models.recipes import FOLDER
+    from .models.recipes import FOLDER, settings_of
     from .models.train import data_hash, table_of
     from .models.tune import tune_track, write_tuned
 
@@ -896,11 +896,12 @@ def _tune(arguments: argparse.Namespace) -> None:
     frame = read_dataset(arguments.dataset, track=arguments.track)
     table = table_of(frame, track=arguments.track, n_jobs=arguments.jobs, progress=progress)
     how = {"seconds": arguments.seconds, "trials": arguments.trials, "seed": arguments.seed}
-    found = tune_track(table, **how, n_jobs=arguments.jobs, progress=progress)
+    settings = settings_of(arguments.track)
+    found = tune_track(table, **how, n_jobs=arguments.jobs, settings=settings, progress=progress)
     path = arguments.output or FOLDER / f"{arguments.track}.json"
-    write_tuned(path, found, {"track": arguments.track, "data_sha256": data_hash(table), **how})
+    write_tuned(path, found, {"track": arguments.track, "data_sha256": data_hash(table), **how}, settings)
     for column, tuned in found.items():
-        gain = 1 - tuned.score / tuned.default_score if tuned.default_score else 0.0
+        gain = 1 - tuned.score
         print(f"{column:36} {tuned.recipe.candidate:10} {gain:6.1%} less error than by default, {tuned.trials} trials")
     print(f"{path}: `make train` and `make evaluate` learn by it")
 

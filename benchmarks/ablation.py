@@ -30,10 +30,9 @@ from irgauge.featurize.describe import GROUPS
 from irgauge.files import write_whole
 from irgauge.models import analytical
 from irgauge.models.artifact import library_versions
-from irgauge.models.candidates import Settings
 from irgauge.models.learn import TargetTask, no_intervals
 from irgauge.models.metrics import Judged, score
-from irgauge.models.recipes import Recipe
+from irgauge.models.recipes import Recipe, settings_of
 from irgauge.models.train import Table, data_hash, run_all, shared, table_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,8 +88,8 @@ def judge(table: Table, variant: Variant, split: Split, column: str, seed: int) 
     """Learn from the split's training rows; the test rows with a label, and what is predicted for them."""
     y = table.y[column]
     train, test = (index[np.isfinite(y[index])] for index in (split.train_index, split.test_index))
-    columns = analytical.needed_columns(table.names)
-    settings = replace(Settings(), objective=variant.objective)
+    columns = analytical.needed_columns(table.names, [analytical.name_for(find_target(column))])
+    settings = replace(settings_of(TRACK), objective=variant.objective)
     readable = ~hidden(variant.without, table.names)
     task = TargetTask(
         find_target(column), table.X, y[train], table.names, columns, seed, settings, rows=train, readable=readable

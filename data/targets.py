@@ -17,7 +17,7 @@ TRACK_DIALECTS: dict[str, tuple[str, ...]] = {"npu": ("tosa",)}
 
 TRACK_GROUPS: dict[str, tuple[str, ...]] = {
     "kernel": (
-        "ops", "ngrams", "loops", "tensors", "work", "access", "liveness", "codegen", "accelerator", "options",
+        "ops", "ngrams", "loops", "tensors", "work", "access", "liveness", "codegen", "options",
     ),
     "npu": ("ops", "ngrams", "tensors", "work", "accelerator", "npu"),
 }  # fmt: skip

@@ -11,7 +11,7 @@ estimate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,28 +105,21 @@ _ESTIMATES: Mapping[str, Callable[[Column], Value]] = {
     f"{ETHOS_U55}/weights_encoded_bytes": _npu(16.0, "u55.weight_bytes"),
 }
 
-NEEDED = (
-    "access.lines_l1",
-    "access.lines_llc",
-    "codegen.cycles",
-    "codegen.exits",
-    "codegen.hot.unrolled_size",
-    "codegen.instructions",
-    "codegen.static_size",
-    "liveness.over_16",
-    *(
-        f"npu.u55.{part}"
-        for part in ("constant_bytes", "cycles", "encoded_bytes", "most_bytes", "utilization", "weight_bytes")
-    ),
-    *(f"npu.u85.{part}" for part in ("arena_bytes", "constant_bytes", "cycles", "encoded_bytes", "most_bytes")),
-    *(f"npu.u85.{part}" for part in ("tensor_bytes", "utilization", "weight_bytes")),
-    "work.float_ops",
-    "work.int_ops",
-    "work.loads",
-    "work.loop_iterations",
-    "work.stores",
-)
-"""Features that the estimates read."""
+
+def reads(target: str) -> tuple[str, ...]:
+    """The features that an estimate reads, in the order in which it does."""
+    seen: dict[str, None] = {}
+
+    def column(name: str) -> float:
+        seen[name] = None
+        return 1.0
+
+    _ESTIMATES[target](column)
+    return tuple(seen)
+
+
+NEEDED = tuple(sorted({name for target in _ESTIMATES for name in reads(target)}))
+"""Features that some estimate reads."""
 
 
 def has_estimate(name: str) -> bool:
@@ -147,8 +140,8 @@ def formula(target: str) -> Callable[[Column], Value]:
     return _ESTIMATES[target]
 
 
-def needed_columns(names: tuple[str, ...]) -> dict[str, int]:
-    """Where the features that estimates read stand among `names`.
+def needed_columns(names: tuple[str, ...], estimates: Iterable[str]) -> dict[str, int]:
+    """Where the features that these estimates read ("" reads none) stand among `names`.
 
     Raises
     ------
@@ -156,10 +149,11 @@ def needed_columns(names: tuple[str, ...]) -> dict[str, int]:
         One of them is missing.
     """
     where = {name: i for i, name in enumerate(names)}
-    missing = [name for name in NEEDED if name not in where]
+    needed = sorted({name for estimate in estimates if estimate for name in reads(estimate)})
+    missing = [name for name in needed if name not in where]
     if missing:
         raise SchemaError(f"the analytical estimate needs features that the schema lacks: {', '.join(missing)}")
-    return {name: where[name] for name in NEEDED}
+    return {name: where[name] for name in needed}
 
 
 def estimate(target: str, X: Float32, columns: Mapping[str, int]) -> Float64:

@@ -24,12 +24,11 @@ from .trees import Boosted, Float32, Float64, Int32, concatenate, empty_forest
 
 @dataclass(frozen=True)
 class Settings:
-    """The committed hyper-parameters: one set for all targets."""
+    """Hyper-parameters: the defaults; a track (`recipes.settings_of`) and a target's recipe differ in some."""
 
     rounds: int = 150
     learning_rate: float = 0.12
     leaves: int = 127
-    """Few large trees: at the same number of leaves in all they are as good as more small ones, and faster to walk."""
     depth: int = 16
     """Of LightGBM and HistGradientBoosting, which grow leaf by leaf."""
     xgboost_depth: int = 8
@@ -47,6 +46,7 @@ class Settings:
     screened_columns: int = 120
     """Features kept per target before the contest, by their gain in a short LightGBM run on the training rows."""
     screening_rounds: int = 25
+    screening_leaves: int = 31
     contest_rows: int = 3000
     """Training rows, of whole programs, on which the candidates are compared; the chosen one learns from all."""
     folds: int = 4
@@ -73,7 +73,6 @@ CONTEST = tuple(name for name in CANDIDATES if name != "mean")
 
 _LEAF_BITS = 11
 _CHECKED_ROWS = 64
-_ROWS_TO_SCREEN = 5000
 
 
 def fit_candidate(name: str, X: Float32, z: Float64, seed: int, settings: Settings, *, robust: bool = False) -> Part:
@@ -194,12 +193,8 @@ def fit_ridge(X: Float32, z: Float64, l2: float) -> Part:
 
 
 def screen_columns(X: Float32, z: Float64, seed: int, settings: Settings) -> Int32:
-    """The columns worth learning from, ascending: those with most gain in a short LightGBM run, constant columns never.
-
-    Where there are many rows, every so-manieth will do: neighbours are variants of one program.
-    """
-    every = -(-len(z) // _ROWS_TO_SCREEN)
-    X, z = X[::every], z[::every]
+    """The columns worth learning from, ascending: those with most gain in a short LightGBM run, constant columns
+    never."""
     varying = np.flatnonzero(X.max(axis=0) > X.min(axis=0)).astype(np.int32) if len(X) else np.zeros(0, np.int32)
     if len(varying) <= settings.screened_columns or len(z) < 20 or np.all(z == z[0]):
         return varying
@@ -207,7 +202,13 @@ def screen_columns(X: Float32, z: Float64, seed: int, settings: Settings) -> Int
         X[:, varying],
         z,
         seed,
-        replace(settings, rounds=settings.screening_rounds, learning_rate=0.15, objective="l2"),
+        replace(
+            settings,
+            rounds=settings.screening_rounds,
+            leaves=settings.screening_leaves,
+            learning_rate=0.15,
+            objective="l2",
+        ),
     )
     gain = np.asarray(booster.feature_importance(importance_type="gain"))
     best = np.argsort(-gain, kind="stable")[: settings.screened_columns]

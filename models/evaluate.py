@@ -27,7 +27,7 @@ from . import analytical
 from .artifact import plain_scores
 from .candidates import Settings, fit_ridge
 from .metrics import Judged, score
-from .recipes import Recipe, recipes_of
+from .recipes import Recipe, recipes_of, settings_of
 from .target_model import TargetModel
 from .track_model import TrackModel
 from .train import Progress, Table, run_all, shared, table_of
@@ -165,16 +165,13 @@ def evaluate_track(
     table = data if isinstance(data, Table) else table_of(data, n_jobs=n_jobs, progress=progress)
     targets = table.targets()
     recipes = recipes_of(table.track) if settings is None else {}
+    used = settings or settings_of(table.track)
     folds: list[Split] = []
     for name in splits:
         if name != "real":
             folds += splits_of(name, table.program_id, table.family, seed)
     with shared(table, n_jobs) as mapped:
-        tasks = [
-            (mapped, fold, target, seed, settings or Settings(), recipes.get(target.column))
-            for fold in folds
-            for target in targets
-        ]
+        tasks = [(mapped, fold, target, seed, used, recipes.get(target.column)) for fold in folds for target in targets]
         results = run_all(
             _judge, tasks, n_jobs, progress, lambda _, fold, target, *__: f"evaluating {fold.name} {target.name}"
         )
@@ -213,7 +210,8 @@ def _judge(table: Table, split: Split, target: Target, seed: int, settings: Sett
     if not len(train) or not len(test):
         return _nothing(())
     model = table.learn(target, train, seed=seed, settings=settings, recipe=recipe).model
-    low, high = table.X[train].min(axis=0), table.X[train].max(axis=0)
+    seen = table.X[train]
+    low, high = seen.min(axis=0), seen.max(axis=0)
     return _predictions(table, train, table, test, target, model, low, high)
 
 
@@ -241,7 +239,7 @@ def _predictions(
     high: Any,
 ) -> Pooled:
     X = np.ascontiguousarray(judged.X[test])
-    outcome = model.predict(X, analytical.needed_columns(judged.names))
+    outcome = model.predict(X, analytical.needed_columns(judged.names, [model.estimate]))
     used = model.features_used()
     outside = ((low > X) | (high < X))[:, used].any(axis=1)
     unknown = judged.names.index("ops.unknown") if "ops.unknown" in judged.names else None
@@ -278,7 +276,7 @@ def baseline_predictions(
             model.decode(ridge.predict(np.ascontiguousarray(judged.X[np.ix_(test, ops)])))
         )
     if estimate := analytical.name_for(target):
-        columns = analytical.needed_columns(table.names)
+        columns = analytical.needed_columns(table.names, [estimate])
         here = analytical.estimate(estimate, table.X[train], columns)
         there = analytical.estimate(estimate, judged.X[test], columns)
         found["roofline"] = finished(there * float(np.median(y / here)))

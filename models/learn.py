@@ -54,6 +54,12 @@ _ORDERED = ("latency_ns", "instructions_executed")
 """Targets whose models learn order too: what variants are compared by, and where their differences are smaller than
 errors."""
 
+_ROWS_TO_SCREEN = 5000
+
+_MARGIN_IS_WORTH = 1.05
+"""The contest drops the analytical estimate where errors are so many times smaller without it: on what is larger than
+all training programs, which no fold shows, it is what keeps a prediction growing."""
+
 _SHARE_OFFSET = 0.01
 """Added to a share that has an estimate, so that it can be learned as a correction of that."""
 
@@ -65,6 +71,7 @@ def learn_target(
     programs: Sequence[str],
     names: tuple[str, ...],
     *,
+    rows: np.ndarray | None = None,
     families: Sequence[str] | None = None,
     seed: int = 0,
     settings: Settings | None = None,
@@ -77,6 +84,7 @@ def learn_target(
     ----------
     X : float32 array of shape (n_rows, n_features), finite, columns as in `names`
     y : shape (n_rows,), labels in the target's unit; rows with NaN are left out
+    rows : learn from these rows alone, by position; from all by default
     programs, families : `program_id` and family of each row; folds hold whole families, or programs where there are
         few families or none are given
     candidates : what may be chosen; by default `CONTEST`, or the boosters where only a part of the rows compares them
@@ -92,13 +100,13 @@ def learn_target(
         settings = replace(settings, **recipe.settings)
     if not np.isfinite(X).all():
         raise ValueError("features must be finite")
-    columns = analytical.needed_columns(names)
-    labelled = np.flatnonzero(np.isfinite(y))
+    columns = analytical.needed_columns(names, [analytical.name_for(target)])
+    labelled = np.flatnonzero(np.isfinite(y)) if rows is None else rows[np.isfinite(y[rows])]
     if not len(labelled):
         raise ValueError(f"no row has a label for {target.column}")
-    X, y = np.ascontiguousarray(X[labelled], np.float32), np.asarray(y, np.float64)[labelled]
+    y = np.asarray(y, np.float64)[labelled]
     program = np.asarray(programs, dtype=str)[labelled]
-    task = TargetTask(target, X, y, names, columns, seed, settings)
+    task = TargetTask(target, X, y, names, columns, seed, settings, rows=labelled)
     if len(y) < _MIN_ROWS or len(np.unique(program)) < 2 * settings.folds or np.all(y == y[0]):
         z = task.encode(y)
         part = constant(float(np.median(z)))
@@ -122,7 +130,7 @@ def learn_target(
     for fold in range(min(settings.calibration_folds, int(folds.max()) + 1)):
         inner, outer = folds != fold, folds == fold
         parts = first if fold == 0 and first is not None else task.fit(chosen, margin, inner)
-        oof[outer] = task.model(margin, chosen, parts, None, no_intervals()).predict(X[outer], columns).value
+        oof[outer] = task.model(margin, chosen, parts, None, no_intervals()).predict(X[labelled[outer]], columns).value
     known = np.flatnonzero(np.isfinite(oof))
     intervals = calibrate(task.encode(oof[known]), task.encode(y[known]))
     parts = task.fit(chosen, margin, np.ones(len(y), bool))
@@ -165,10 +173,14 @@ class TargetTask:
         seed: int,
         settings: Settings,
         *,
+        rows: np.ndarray | None = None,
         readable: np.ndarray | None = None,
     ) -> None:
-        """`readable`: mask of the features that functions may read, shape (n_features,); all by default."""
-        self.target, self.y, self.columns, self.seed, self.settings = target, y, columns, seed, settings
+        """`y` and all masks are of `rows` of `X`, by default all; only what is learned from is ever copied.
+        `readable`: mask of the features that functions may read, shape (n_features,); all by default."""
+        self.target, self.X, self.y, self.names, self.columns = target, X, y, names, columns
+        self.seed, self.settings, self.readable = seed, settings, readable
+        self.rows = np.arange(len(y)) if rows is None else rows
         estimate = analytical.name_for(target)
         grows = target.kind != "share" and float(y.max()) > _PLAIN_UP_TO
         self.space = "log" if grows or (target.kind == "share" and estimate) else "plain"
@@ -176,13 +188,11 @@ class TargetTask:
         self.offset = offset if self.space == "log" else 0.0
         zeros = float(np.mean(y == 0))
         self.gated = self.space == "log" and target.whole and _GATE_ZERO_SHARE[0] <= zeros <= _GATE_ZERO_SHARE[1]
-        self.useful = useful_columns(X, names)
-        if readable is not None:
-            self.useful = self.useful[readable[self.useful]]
-        self.X = np.ascontiguousarray(X[:, self.useful])
         self.margins = {"": np.zeros(len(y))}
         if self.space == "log" and estimate:
-            self.margins[estimate] = np.log(analytical.estimate(estimate, X, columns) + self.offset)
+            needed = X[np.ix_(self.rows, np.array(list(columns.values())))]
+            amount = analytical.estimate(estimate, needed, {name: i for i, name in enumerate(columns)})
+            self.margins[estimate] = np.log(amount + self.offset)
         self.screened: dict[str, np.ndarray] = {}
         self.gates: dict[bytes, Part] = {}
 
@@ -197,10 +207,8 @@ class TargetTask:
         order: Part | None,
         intervals: Intervals,
     ) -> TargetModel:
-        """`parts` (regressor and gate) and `order` read `self.X`."""
+        """`parts`: regressor and gate."""
         target = self.target
-        of_all = [None if part is None else on_columns(part, self.useful) for part in (*parts, order)]
-        assert of_all[0] is not None
         return TargetModel(
             column=target.column,
             unit=target.unit,
@@ -211,9 +219,9 @@ class TargetTask:
             estimate=margin,
             margin_mean=float(self.margins[margin].mean()),
             candidate=candidate,
-            part=of_all[0],
-            gate=of_all[1],
-            order=of_all[2],
+            part=parts[0],
+            gate=parts[1],
+            order=order,
             intervals=intervals,
         )
 
@@ -234,13 +242,19 @@ class TargetTask:
         return nonzero if int(nonzero.sum()) >= 20 else rows
 
     def screen(self, key: str, rows: np.ndarray, z: Float64) -> np.ndarray:
-        """The columns to learn from: chosen on the rows first asked about (training rows, always), then kept."""
+        """The columns to learn from: chosen on the rows first asked about (training rows, always), then kept. Where
+        there are many, every so-manieth will do: neighbours are variants of one program."""
         if key not in self.screened:
-            self.screened[key] = screen_columns(self.X[rows], z, self.seed, self.settings)
+            every = -(-len(z) // _ROWS_TO_SCREEN)
+            X = self.X[self.rows[rows][::every]]
+            useful = useful_columns(X, self.names)
+            if self.readable is not None:
+                useful = useful[self.readable[useful]]
+            self.screened[key] = useful[screen_columns(X[:, useful], z[::every], self.seed, self.settings)]
         return self.screened[key]
 
     def fit(self, candidate: str, margin: str, rows: np.ndarray) -> tuple[Part, Part | None]:
-        """Fit regressor and gate on some rows; both read `self.X`."""
+        """Fit regressor and gate on some rows."""
         return self.fit_part(candidate, margin, rows, self.settings), self.fit_gate(rows) if self.gated else None
 
     def fit_gate(self, rows: np.ndarray) -> Part:
@@ -249,34 +263,39 @@ class TargetTask:
         if key not in self.gates:
             nonzero = self.y[rows] > 0
             kept = self.screen("gate", rows, nonzero.astype(np.float64))
-            gate = fit_gate(self.X[np.ix_(rows, kept)], nonzero, self.seed, self.settings)
+            gate = fit_gate(self.matrix(rows, kept), nonzero, self.seed, self.settings)
             self.gates[key] = on_columns(gate, kept)
         return self.gates[key]
 
     def fit_order(self, programs: np.ndarray) -> Part | None:
-        """What orders the variants of each program; reads `self.X`."""
+        """What orders the variants of each program."""
         if self.target.name not in _ORDERED or self.space != "log":
             return None
         z = self.encode(self.y)
-        kept = self.screen("amount", np.arange(len(z)), z)
-        return on_columns(fit_order(self.X[:, kept], z, programs, self.seed, self.settings), kept)
+        rows = np.arange(len(z))
+        kept = self.screen("amount", rows, z)
+        return on_columns(fit_order(self.matrix(rows, kept), z, programs, self.seed, self.settings), kept)
+
+    def matrix(self, rows: np.ndarray, kept: np.ndarray) -> Float32:
+        """Some rows (mask or positions) and columns, copied."""
+        return np.asarray(self.X[np.ix_(self.rows[rows], kept)], np.float32)
 
     def fit_part(self, candidate: str, margin: str, rows: np.ndarray, settings: Settings, key: str = "amount") -> Part:
         """The regressor fitted on some rows, from the columns screened first under `key`."""
         used = np.flatnonzero(self.regression_rows(rows))
         z = self.encode(self.y[used]) - self.margins[margin][used]
         if candidate in ("roofline", "constant"):
-            return fit_candidate(candidate, self.X[used], z, self.seed, settings)
+            return fit_candidate(candidate, self.matrix(used, np.zeros(0, np.intp)), z, self.seed, settings)
         kept = self.screen(key, used, z)
         # Huber moves a prediction by at most its delta a round: only for labels that lie near one another.
         robust = self.space == "log" and float(np.ptp(np.quantile(z, (0.01, 0.99)))) < 6
-        part = fit_candidate(candidate, self.X[np.ix_(used, kept)], z, self.seed, settings, robust=robust)
+        part = fit_candidate(candidate, self.matrix(used, kept), z, self.seed, settings, robust=robust)
         return on_columns(part, kept)
 
     def loss(self, part: Part, margin: str, rows: np.ndarray) -> float:
         """Mean absolute error in log space, RMSE in plain space, of the regressor on its kind of rows."""
         used = np.flatnonzero(self.regression_rows(rows))
-        error = part.predict(self.X[used]) + self.margins[margin][used] - self.encode(self.y[used])
+        error = part.predict(self.X[self.rows[used]]) + self.margins[margin][used] - self.encode(self.y[used])
         return float(np.mean(np.abs(error)) if self.space == "log" else np.sqrt(np.mean(error**2)))
 
     def quick_loss(self, margin: str, inner: np.ndarray, outer: np.ndarray) -> float:
@@ -301,7 +320,8 @@ class TargetTask:
         boosters = [b for b in BOOSTERS if b in allowed]
         best_margin = margins[-1]
         if boosters:
-            best_margin = min(reversed(margins), key=lambda m: self.quick_loss(m, inner, outer))
+            losses = {m: self.quick_loss(m, inner, outer) for m in margins}
+            best_margin = min(reversed(margins), key=lambda m: losses[m] * (1 if m else _MARGIN_IS_WORTH))
             for booster in boosters:
                 attempt(booster, best_margin)
             if "mean" in allowed and {"lightgbm", "xgboost"} <= set(boosters):

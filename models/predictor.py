@@ -16,6 +16,7 @@ import numpy as np
 
 from ..data.targets import TRACK_DIALECTS, TRACK_GROUPS
 from ..errors import ArtifactError, SchemaError, UsageError
+from ..featurize.describe import GROUPS
 from ..featurize.featurizer import dialects_of, function_features, functions_of
 from ..featurize.program import Op, Program
 from ..featurize.reader import read
@@ -485,6 +486,13 @@ def model_from_plain(plain: Mapping[str, Any], path: str = "") -> CostModel:
             )
         if track.schema_hash != Schema(track.names, track.schema_version).hash:
             raise ArtifactError(f"{shown}: damaged: its feature names do not match its schema hash.")
+        extracted = TRACK_GROUPS.get(track.track, tuple(GROUPS))
+        for group, fixed in GROUPS.items():
+            if group not in extracted and not fixed.keys().isdisjoint(track.names):
+                raise ArtifactError(
+                    f"{shown}: reads features of group {group!r}, which are not extracted for track {track.track!r}. "
+                    "Run `make train`, or use the irgauge version that made the model."
+                )
         missing = {t.column for t in track.targets} - columns
         if missing:
             raise ArtifactError(f"{shown}: damaged: the manifest lacks target {sorted(missing)[0]!r}.")

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .candidates import Settings
+
 FOLDER = Path(__file__).parent / "tuned"
 
 
@@ -29,8 +31,20 @@ class Recipe:
 
 def recipes_of(track: str, folder: Path = FOLDER) -> dict[str, Recipe]:
     """Target column to recipe; empty for a track that was never tuned."""
-    path = folder / f"{track}.json"
-    if not path.is_file():
-        return {}
-    targets = json.loads(path.read_text(encoding="utf-8"))["targets"]
+    targets = _read(track, folder).get("targets", {})
     return {column: Recipe(t["candidate"], t["margin"], t["settings"]) for column, t in targets.items()}
+
+
+def settings_of(track: str, folder: Path = FOLDER) -> Settings:
+    """Hyper-parameters of all targets of a track: the defaults, but for what its file says under "settings".
+
+    There are few large trees where there are many rows: with as many leaves in all they are nearly as good as more
+    small ones, and sooner walked.
+    """
+    return Settings(**_read(track, folder).get("settings", {}))
+
+
+def _read(track: str, folder: Path) -> dict[str, Any]:
+    path = folder / f"{track}.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return found

@@ -39,7 +39,7 @@ class TrackModel:
     @cached_property
     def columns(self) -> dict[str, int]:
         """Where the features of the analytical estimates stand."""
-        return analytical.needed_columns(self.names)
+        return analytical.needed_columns(self.names, [target.estimate for target in self.targets])
 
     @cached_property
     def used(self) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import platform
 import tempfile
@@ -15,6 +16,7 @@ import numpy as np
 
 from ..data.targets import TRACK_GROUPS, Target, targets_of
 from ..errors import IrgaugeError
+from ..featurize.describe import GROUPS
 from ..featurize.featurizer import features_of, main_features
 from ..featurize.reader import read
 from ..featurize.schema import SCHEMA_VERSION, Schema, is_op_name
@@ -22,7 +24,7 @@ from ..featurize.transformer import Featurizer
 from .artifact import library_versions
 from .candidates import Settings
 from .learn import Learned, learn_target
-from .recipes import Recipe, recipes_of
+from .recipes import Recipe, recipes_of, settings_of
 from .target_model import TargetModel
 from .track_model import TrackModel
 from .trees import Float32, Float64
@@ -80,14 +82,14 @@ class Table:
         recipe: Recipe | None = None,
     ) -> Learned:
         """Learn one target from some rows; all by default."""
-        rows = np.arange(len(self.X)) if index is None else index
         return learn_target(
             target,
-            self.X[rows],
-            self.y[target.column][rows],
-            [self.program_id[i] for i in rows],
+            self.X,
+            self.y[target.column],
+            self.program_id,
             self.names,
-            families=[self.family[i] for i in rows],
+            rows=index,
+            families=self.family,
             seed=seed,
             settings=settings,
             candidates=candidates,
@@ -135,25 +137,42 @@ def run_all(
 def _features_of_records(
     records: Sequence[tuple[str, str | None, str]], groups: Sequence[str] | None
 ) -> list[dict[str, float]]:
-    """Named features of (text, function, id) records; of a text's kernel (`main_features`) where no function is
-    named."""
+    """Named features that are not 0 of (text, function, id) records; of a text's kernel (`main_features`) where no
+    function is named."""
     found = []
-    for text, function, record_id in records:
-        program = read(text, path=f"<{record_id}>")
-        if function is None:
-            found.append(dict(main_features(program, groups)))
-            continue
-        by_name = features_of(program, groups)
-        if function not in by_name:
-            raise IrgaugeError(f"record {record_id}: no function {function!r}; it has {', '.join(by_name)}")
-        found.append(dict(by_name[function]))
+    with collected_at_the_end():
+        for text, function, record_id in records:
+            program = read(text, path=f"<{record_id}>")
+            if function is None:
+                found.append(_not_zero(main_features(program, groups)))
+                continue
+            by_name = features_of(program, groups)
+            if function not in by_name:
+                raise IrgaugeError(f"record {record_id}: no function {function!r}; it has {', '.join(by_name)}")
+            found.append(_not_zero(by_name[function]))
     return found
+
+
+def _not_zero(features: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in features.items() if value}
+
+
+@contextmanager
+def collected_at_the_end() -> Iterator[None]:
+    """Without cyclic garbage collection, which goes through all programs and libraries again and again."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def named_features(
     frame: pd.DataFrame, *, track: str = "kernel", n_jobs: int = 2, progress: Progress | None = None
 ) -> list[dict[str, float]]:
-    """Features of each record by name, from its columns `mlir` and, where there is one, `function`.
+    """Features of each record that are not 0, by name, from its columns `mlir` and, where there is one, `function`.
 
     Raises
     ------
@@ -195,9 +214,7 @@ def table_of(
     if missing or not len(frame):
         raise IrgaugeError(f"the dataset {'lacks column ' + repr(missing[0]) if missing else 'has no rows'}")
     features = named_features(frame, track=track, n_jobs=n_jobs, progress=progress)
-    names = (
-        like.names if like is not None else tuple(str(n) for n in Featurizer().fit(features).get_feature_names_out())
-    )
+    names = like.names if like is not None else _columns(features, track)
     return Table(
         track,
         names,
@@ -208,6 +225,13 @@ def table_of(
         tuple(map(str, frame["program_id"])),
         tuple(map(str, frame["family"])),
     )
+
+
+def _columns(features: Sequence[Mapping[str, float]], track: str) -> tuple[str, ...]:
+    """The schema's names: the fixed features of the track's groups, and the learned ones that occur often enough."""
+    extracted = TRACK_GROUPS.get(track, tuple(GROUPS))
+    absent = {name for group, fixed in GROUPS.items() if group not in extracted for name in fixed}
+    return tuple(str(n) for n in Featurizer().fit(features).get_feature_names_out() if n not in absent)
 
 
 def matrix(features: Iterable[Mapping[str, float]], names: tuple[str, ...]) -> Float32:
@@ -272,7 +296,7 @@ def train_track(
     """
     table = data if isinstance(data, Table) else table_of(data, track=track, n_jobs=n_jobs, progress=progress)
     recipes = recipes_of(table.track) if settings is None else {}
-    settings = settings or Settings()
+    settings = settings or settings_of(table.track)
     targets = table.targets()
     if not targets:
         raise IrgaugeError(f"the dataset has no label for any target of track {table.track!r}")

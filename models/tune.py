@@ -4,9 +4,11 @@ Rows: whole programs of the training rows of the split "random", so the rows jud
 "program" and "family" judge every program once, some of these among them: what they could gain from it is a handful of
 numbers for each target, not a fitted tree, and `docs/tuning.md` says how much that is.
 
-The score is that of `learn`: mean absolute error in log space, RMSE in plain space, on folds of unseen families. The
-number of rounds and the most leaves are not searched: they decide size and time. Same rows, seed and number of trials
-give the same recipe; under a time budget the number of trials depends on the machine, so the result is committed.
+The score is how much larger the errors are than those of the defaults (geometric mean) on the first fold each of
+unseen rows, of unseen programs and of unseen families, which are the three ways in which models are judged. An error
+is what `learn` compares: mean absolute error in log space, RMSE in plain space. The number of rounds and the most
+leaves are not searched: they decide size and time. Same rows, seed and number of trials give the same recipe; under a
+time budget the number of trials depends on the machine, so the result is committed.
 """
 
 from __future__ import annotations
@@ -23,17 +25,17 @@ import optuna
 
 from ..data.splits import group_folds, random_split
 from ..data.targets import Target
-from .analytical import needed_columns
+from ..files import write_whole
+from .analytical import name_for, needed_columns
 from .artifact import library_versions
 from .candidates import BOOSTERS, Settings
-from .export_c import write_whole
 from .learn import TargetTask, some_groups
-from .recipes import Recipe
+from .recipes import Recipe, settings_of
 from .train import Progress, Table, run_all, shared
 
 _ROWS = 6000
-_FOLDS = 2
-"""Of the settings' folds, so many are judged for a trial."""
+_WORTH = 0.01
+"""A recipe that gains less over the defaults is left out: so much two fits differ by chance."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +43,30 @@ class Tuned:
     """What a search found for one target."""
 
     recipe: Recipe
-    score: float
-    """Of the recipe, lower is better."""
-    default_score: float
+    errors: Mapping[str, float]
+    """Of the recipe, on unseen rows ("random"), programs and families."""
+    default_errors: Mapping[str, float]
     """Of the default settings with LightGBM and the margin, on the same rows."""
     trials: int
 
+    @property
+    def score(self) -> float:
+        """Errors relative to the defaults', lower is better."""
+        return _relative(self.errors, self.default_errors)
+
     def to_plain(self) -> dict[str, Any]:
         """As `tuned/<track>.json` holds it."""
-        rounded = {"score": self.score, "default_score": self.default_score}
-        return {**asdict(self.recipe), **{k: round(v, 5) for k, v in rounded.items()}, "trials": self.trials}
+        errors = {
+            name: {split: round(error, 5) for split, error in of.items()}
+            for name, of in (("errors", self.errors), ("default_errors", self.default_errors))
+        }
+        return {**asdict(self.recipe), **errors, "score": round(self.score, 5), "trials": self.trials}
+
+
+def _relative(errors: Mapping[str, float], default_errors: Mapping[str, float]) -> float:
+    """Geometric mean of the ratios."""
+    ratios = [max(error, 1e-12) / max(default_errors[split], 1e-12) for split, error in errors.items()]
+    return float(np.exp(np.mean(np.log(ratios))))
 
 
 def tune_track(
@@ -71,19 +87,22 @@ def tune_track(
     trials : end after so many, if that is sooner
     """
     rows = random_split(len(table.X), seed).train_index
+    used = settings or settings_of(table.track)
     with shared(table.rows(rows), n_jobs) as mapped:
-        tasks = [(mapped, target, seconds, trials, seed, settings or Settings()) for target in table.targets()]
+        tasks = [(mapped, target, seconds, trials, seed, used) for target in table.targets()]
         found = run_all(_tune_one, tasks, n_jobs, progress, lambda _, target, *__: f"tuning {target.name}")
     return {target.column: tuned for (_, target, *_), tuned in zip(tasks, found, strict=True) if tuned is not None}
 
 
-def write_tuned(path: Path, found: Mapping[str, Tuned], about: Mapping[str, Any]) -> None:
-    """Write what was found for the targets of a track; the file appears whole or not at all."""
+def write_tuned(path: Path, found: Mapping[str, Tuned], about: Mapping[str, Any], settings: Settings) -> None:
+    """Write what was found for the targets of a track with these settings; the file appears whole or not at all."""
+    defaults = asdict(Settings())
     plain = {
+        "settings": {name: value for name, value in asdict(settings).items() if value != defaults[name]},
         "about": {**about, "libraries": library_versions(("optuna", "lightgbm", "xgboost-cpu", "scikit-learn"))},
         "targets": {column: tuned.to_plain() for column, tuned in found.items()},
     }
-    write_whole(path, (json.dumps(plain, indent=1, sort_keys=True) + "\n").encode())
+    write_whole(path, json.dumps(plain, indent=1, sort_keys=True) + "\n")
 
 
 def _tune_one(
@@ -96,49 +115,65 @@ def _tune_one(
     families = [table.family[i] for i in rows]
     if len(set(families)) < 2 * settings.folds or np.all(y[rows] == y[rows][0]):
         return None
-    folds = group_folds(families, settings.folds, seed)
-    task = TargetTask(target, table.X[rows], y[rows], table.names, needed_columns(table.names), seed, settings)
+    of_programs = [table.program_id[i] for i in rows]
+    unseen = {
+        split: group_folds(groups, settings.folds, seed) == 0
+        for split, groups in (("random", [str(row) for row in rows]), ("program", of_programs), ("family", families))
+    }
+    task = TargetTask(
+        target,
+        table.X,
+        y[rows],
+        table.names,
+        needed_columns(table.names, [name_for(target)]),
+        seed,
+        settings,
+        rows=rows,
+    )
 
-    def score(recipe: Recipe) -> float:
-        used = replace(settings, **recipe.settings)
-        losses = []
-        for fold in range(_FOLDS):
-            part = task.fit_part(recipe.candidate, task.margin_of(recipe), folds != fold, used, key=f"fold {fold}")
-            losses.append(task.loss(part, task.margin_of(recipe), folds == fold))
-        return float(np.mean(losses))
+    def errors_of(recipe: Recipe) -> dict[str, float]:
+        used, margin = replace(settings, **recipe.settings), task.margin_of(recipe)
+        found = {}
+        for split, outer in unseen.items():
+            part = task.fit_part(recipe.candidate, margin, ~outer, used, key=split)
+            found[split] = task.loss(part, margin, outer)
+        return found
 
     started = time.monotonic()
-    best, default_score = FIRST[0], score(FIRST[0])
-    best_score, done = default_score, 1
+    first = starting_points(settings.rounds)
+    default_errors = errors_of(first[0])
+    best, done = Tuned(first[0], default_errors, default_errors, 1), 1
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
     while (trials is None or done < trials) and time.monotonic() - started < seconds:
-        if done < len(FIRST):
-            recipe = FIRST[done]
-            value = score(recipe)
+        if done < len(first):
+            recipe = first[done]
+            errors = errors_of(recipe)
         else:
             trial = study.ask()
             recipe = _propose(trial, has_margin=len(task.margins) > 1)
-            value = score(recipe)
-            study.tell(trial, value)
+            errors = errors_of(recipe)
+            study.tell(trial, _relative(errors, default_errors))
         done += 1
-        if value < best_score:
-            best, best_score = recipe, value
-    return Tuned(best, best_score, default_score, done)
+        if _relative(errors, default_errors) < best.score:
+            best = Tuned(recipe, errors, default_errors, done)
+    worth_it = best.score < 1 - _WORTH
+    return replace(best if worth_it else Tuned(first[0], default_errors, default_errors, done), trials=done)
 
 
-FIRST = (
-    Recipe("lightgbm", True, {}),
-    Recipe("lightgbm", True, {"objective": "l1"}),
-    Recipe("lightgbm", True, {"objective": "l1", "min_rows_in_leaf": 20, "l2": 10.0}),
-    Recipe("lightgbm", True, {"learning_rate": 0.08, "columns_per_tree": 0.4, "l2": 10.0}),
-    Recipe("xgboost", True, {}),
-    Recipe("xgboost", True, {"learning_rate": 0.08, "columns_per_tree": 0.4, "l2": 10.0}),
-    Recipe("mean", True, {"rounds": 75, "learning_rate": 0.15}),
-    Recipe("hist", True, {}),
-    Recipe("lightgbm", False, {}),
-)
-"""Tried before the search, the defaults first; the mean of two boosters with half the trees each."""
+def starting_points(rounds: int) -> tuple[Recipe, ...]:
+    """Tried before the search, the defaults first; the mean of two boosters with half the trees each."""
+    return (
+        Recipe("lightgbm", True, {}),
+        Recipe("lightgbm", True, {"objective": "l1"}),
+        Recipe("lightgbm", True, {"objective": "l1", "min_rows_in_leaf": 20, "l2": 10.0}),
+        Recipe("lightgbm", True, {"learning_rate": 0.13, "columns_per_tree": 0.4, "l2": 10.0}),
+        Recipe("xgboost", True, {}),
+        Recipe("xgboost", True, {"learning_rate": 0.13, "columns_per_tree": 0.4, "l2": 10.0}),
+        Recipe("mean", True, {"rounds": (rounds + 1) // 2, "learning_rate": 0.25}),
+        Recipe("hist", True, {}),
+        Recipe("lightgbm", False, {}),
+    )
 
 
 def _propose(trial: optuna.Trial, *, has_margin: bool) -> Recipe:
@@ -146,8 +181,8 @@ def _propose(trial: optuna.Trial, *, has_margin: bool) -> Recipe:
     candidate = trial.suggest_categorical("candidate", BOOSTERS)
     margin = not has_margin or trial.suggest_categorical("margin", [True, False])
     settings: dict[str, Any] = {
-        "learning_rate": round(trial.suggest_float("learning_rate", 0.06, 0.2, log=True), 3),
-        "min_rows_in_leaf": trial.suggest_int("min_rows_in_leaf", 2, 30, log=True),
+        "learning_rate": round(trial.suggest_float("learning_rate", 0.1, 0.3, log=True), 3),
+        "min_rows_in_leaf": trial.suggest_int("min_rows_in_leaf", 2, 60, log=True),
         "columns_per_tree": round(trial.suggest_float("columns_per_tree", 0.2, 0.7), 2),
         "l2": round(trial.suggest_float("l2", 0.1, 30, log=True), 2),
     }

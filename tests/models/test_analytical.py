@@ -11,8 +11,9 @@ from irgauge.data.targets import targets_of
 from irgauge.errors import SchemaError
 from irgauge.models import analytical
 
-COLUMNS = analytical.needed_columns(analytical.NEEDED)
 WITH_ESTIMATE = [t.name for t in targets_of("kernel") if analytical.has_estimate(t.name)]
+EVERY = [name for track in ("kernel", "npu") for t in targets_of(track) if (name := analytical.name_for(t))]
+COLUMNS = analytical.needed_columns(analytical.NEEDED, EVERY)
 
 
 @settings(deadline=None)
@@ -46,4 +47,14 @@ def test_registers_and_shares_have_no_estimate() -> None:
 
 def test_a_schema_without_a_needed_feature_is_refused() -> None:
     with pytest.raises(SchemaError, match=r"work\.stores"):
-        analytical.needed_columns(tuple(n for n in analytical.NEEDED if n != "work.stores"))
+        analytical.needed_columns(tuple(n for n in analytical.NEEDED if n != "work.stores"), WITH_ESTIMATE)
+
+
+def test_only_what_the_estimates_read_is_needed() -> None:
+    names = ("access.lines_l1", "codegen.static_size", "other")
+    assert analytical.needed_columns(names, ["static_instructions", "", "l1d_misses"]) == {
+        "access.lines_l1": 0,
+        "codegen.static_size": 1,
+    }
+    assert analytical.needed_columns((), [""]) == {}
+    assert analytical.reads("spills") == ("liveness.over_16",)

@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 
 from irgauge.errors import ArtifactError, ReadError, UsageError
+from irgauge.featurize.describe import GROUPS
+from irgauge.featurize.schema import Schema
 from irgauge.models.artifact import write_artifact
 from irgauge.models.predictor import CostModel, load, model_from_plain
 from irgauge.models.train import Table
@@ -196,6 +198,15 @@ def test_another_schema_is_refused_with_what_to_do(artifact: Mapping[str, Any]) 
     with pytest.raises(
         ArtifactError, match=r"made for feature schema \d+; this version extracts \d+\. Run `make train`"
     ):
+        model_from_plain(plain)
+
+
+def test_features_that_are_no_longer_extracted_are_refused(artifact: Mapping[str, Any]) -> None:
+    plain = deepcopy(dict(artifact))
+    schema = plain["tracks"]["kernel"]["schema"]
+    schema["names"][-1] = next(iter(GROUPS["accelerator"]))  # zero for every program, were it loaded
+    schema["hash"] = Schema(tuple(schema["names"]), schema["version"]).hash
+    with pytest.raises(ArtifactError, match="group 'accelerator', which are not extracted for track 'kernel'"):
         model_from_plain(plain)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from irgauge.models.candidates import BOOSTERS, Settings
-from irgauge.models.recipes import Recipe, recipes_of
+from irgauge.models.recipes import Recipe, recipes_of, settings_of
 from irgauge.models.train import Table, train_track
 from irgauge.models.tune import tune_track, write_tuned
 
@@ -25,7 +25,8 @@ def test_a_search_repeats_itself_and_never_loses_to_the_defaults(table: Table, q
     assert once == again
     for tuned in once.values():
         assert tuned.trials == 4
-        assert tuned.score <= tuned.default_score
+        assert tuned.score <= 1
+        assert set(tuned.errors) == {"random", "program", "family"}
         assert tuned.recipe.candidate in BOOSTERS
 
 
@@ -36,7 +37,10 @@ def test_a_search_ends_at_its_time(table: Table, quick: Settings) -> None:
 
 def test_what_is_written_is_read_as_the_recipe(table: Table, quick: Settings, tmp_path: Path) -> None:
     found = tune_track(narrow(table), seconds=600, trials=3, n_jobs=1, settings=quick)
-    write_tuned(tmp_path / "kernel.json", found, {"track": "kernel"})
+    settings = replace(Settings(), leaves=255)
+    write_tuned(tmp_path / "kernel.json", found, {"track": "kernel"}, settings)
+    assert settings_of("kernel", tmp_path) == settings
+    assert settings_of("npu", tmp_path) == Settings()
     assert recipes_of("kernel", tmp_path) == {column: tuned.recipe for column, tuned in found.items()}
     assert recipes_of("npu", tmp_path) == {}
     assert "lightgbm" in json.loads((tmp_path / "kernel.json").read_text())["about"]["libraries"]
