@@ -3,7 +3,7 @@ analytical estimate corrected or not, and the objectives.
 
     pip install -e '.[train]'; python benchmarks/ablation.py [--jobs N] [--targets A,B] [--splits random,family]
 
-Every variant learns the same targets from the same rows with the same settings (LightGBM, the defaults of `Settings`,
+Every variant learns the same targets from the same rows with the same settings (LightGBM, those of the track,
 the estimate corrected), and is judged on the same rows: those of the split "random" and of the first two of the five
 folds of "family", pooled. What is left out, the trees cannot read; the analytical estimate still can. Each finished fit
 is one line of build/ablation.jsonl, so that a run goes on where it stopped; benchmarks/results/ablation.json is
