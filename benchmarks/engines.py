@@ -35,7 +35,7 @@ from irgauge.models.export_c import write_c
 from irgauge.models.export_onnx import onnx_model
 from irgauge.models.target_model import Part, parts_of
 from irgauge.models.track_model import TrackModel
-from irgauge.models.trees import Forest
+from irgauge.models.trees import Forest, concatenate
 
 Array = NDArray[Any]
 SCRATCH = Path(tempfile.mkdtemp(prefix="irgauge-engines-"))
@@ -67,7 +67,7 @@ class NumpyBefore:
     name, packages = "NumPy, plain walk", ("numpy",)
 
     def __init__(self, track: TrackModel) -> None:
-        self.forest = track._row.walk.forest
+        self.forest = concatenate(track._row.walk.forests)
         self.part_of_tree, self.n_parts = track._row.walk.part_of_tree, track._row.walk.n_parts
 
     def row(self, x: Array) -> Array:

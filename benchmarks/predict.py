@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import statistics
 import subprocess
@@ -37,7 +38,7 @@ SIZES = 2800, 3400
 ONE = "x86-64-v3/latency_ns"
 BATCH_ROWS = 10_000
 START = """
-import json, resource, sys, time
+import json, sys, time
 before = time.perf_counter()
 import irgauge
 imported = time.perf_counter()
@@ -47,7 +48,7 @@ model.predict(sys.stdin.read())
 learning = sorted({"sklearn", "xgboost", "lightgbm", "pandas", "shap"} & set(sys.modules))
 print(json.dumps({
     "import": imported - before, "load": loaded - imported, "learning": learning,
-    "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
+    "mb": next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1000,
 }))
 """
 
@@ -80,12 +81,11 @@ def line(what: str, times: list[float], compiling_us: float | None = None) -> st
 
 
 def starts(text: str, times: int = 5) -> list[dict[str, object]]:
-    """What fresh processes say about themselves."""
+    """What fresh processes say about themselves; the first, which may have to compile our modules, is left out."""
     command = [sys.executable, "-c", START]
-    return [
-        json.loads(subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout)
-        for _ in range(times)
-    ]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    run = partial(subprocess.run, command, input=text, capture_output=True, text=True, check=True, env=environment)
+    return [json.loads(run().stdout) for _ in range(times + 1)][1:]
 
 
 def main() -> None:

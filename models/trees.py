@@ -165,8 +165,9 @@ class Forest:
             return
         if self.feature.min() < 0 or self.feature.max() >= max(n_features, 1):
             raise ValueError(f"trees: a node compares a column outside 0..{n_features - 1}")
-        here = np.arange(n)
-        ends = np.append(self.roots, n)[np.searchsorted(self.roots, here, side="right")]
+        here = np.arange(n, dtype=np.int32)
+        starts = np.append(self.roots, n)
+        ends = np.repeat(starts[1:], np.diff(starts))
         inner = self.left != here
         if np.any(self.left[inner] <= here[inner]) or np.any(self.left[inner] + 1 >= ends[inner]):
             raise ValueError("trees: a child does not stand behind its parent in the same tree")

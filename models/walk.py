@@ -45,8 +45,8 @@ class Walk:
     """The trees of several parts, walked together."""
 
     def __init__(self, forests: Sequence[Forest]) -> None:
+        self.forests = tuple(forests)
         forest = concatenate(forests)
-        self.forest = forest
         self.n_parts = len(forests)
         self.part_of_tree = np.repeat(np.arange(self.n_parts), [f.n_trees for f in forests])
         depths = np.maximum.reduceat(node_levels(forest), forest.roots) if forest.n_trees else np.zeros(0, np.int64)
@@ -70,7 +70,7 @@ class Walk:
     def sums(self, x: Float32) -> Float64:
         """Sum of each part's trees for one row, added in the order of the trees: shape (n_parts,)."""
         if not self.packs or bool(np.isnan(x).any()):
-            return self._per_part(self.forest.leaves(x[None, :])[:, 0])
+            return np.array([forest.predict(x[None, :])[0] for forest in self.forests])
         code = ordered_code(x.take(self.columns)).astype(np.int64)
         at = self.roots.copy()
         word, feature = self.first_word, self.first_feature
@@ -101,7 +101,7 @@ class Walk:
         for place in np.flatnonzero(missing):
             out[place] = self.sums(X[place])
         if self._folds is None:
-            self._folds = _Folds(self.forest, self.part_of_tree, self.n_parts)
+            self._folds = _Folds(concatenate(self.forests), self.part_of_tree, self.n_parts)
         present = np.flatnonzero(~missing)
         n_blocks = -(-len(present) // _BLOCK_ROWS)
         scratch = _Scratch()
