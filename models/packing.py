@@ -45,13 +45,13 @@ def unpack(packed: Mapping[str, Any]) -> Forest:
     KeyError, TypeError, ValueError, IndexError
         An array is missing or does not fit the others.
     """
-    step = np.asarray(packed["step"], np.int64)
-    comparison = np.asarray(packed["comparison"], np.int64)
+    step = np.asarray(packed["step"], np.int32)  # what does not fit is caught by `Forest.check`, whatever it becomes
+    comparison = np.asarray(packed["comparison"], np.int32)
     leaf = step == 0
     n = len(step)
     if step.ndim != 1 or comparison.shape != (n - int(leaf.sum()),) or (comparison < 0).any():
         raise ValueError("trees: nodes and comparisons do not fit together")
-    left = (np.arange(n) + step).astype(np.int32)
+    left = np.arange(n, dtype=np.int32) + step
     if n and (left.min() < 0 or left.max() > n - 1):
         raise ValueError("trees: a child stands outside")
     feature, threshold = np.zeros(n, np.int32), np.full(n, np.inf, np.float32)
