@@ -32,6 +32,7 @@ from irgauge.benchmarks.literature_tokens import KINDS
 from irgauge.benchmarks.predict import median_us
 from irgauge.data.build import machine_name
 from irgauge.data.splits import Split, splits_of
+from irgauge.files import replacing, write_whole
 from irgauge.models.metrics import Judged, score
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -69,9 +70,8 @@ def outcome_path(folder: Path, rival: Rival, split: Split) -> Path:
 
 def write_outcome(path: Path, outcome: Outcome) -> None:
     """Whole or not at all."""
-    unfinished = path.with_suffix(".partial.npz")
-    np.savez(unfinished, rows=outcome.rows, values=outcome.values, facts=np.array(json.dumps(outcome.facts)))
-    unfinished.rename(path)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, rows=outcome.rows, values=outcome.values, facts=np.array(json.dumps(outcome.facts)))
 
 
 def read_outcome(path: Path) -> Outcome:
@@ -83,9 +83,7 @@ def tuned(folder: Path, rival: Rival, data: Data, train: np.ndarray) -> dict[str
     """The rival's configuration and the losses of those tried; from its file where there is one."""
     path = folder / f"{rival.name}-tuned.json".replace("/", "-")
     if not path.exists():
-        unfinished = path.with_suffix(".partial")
-        unfinished.write_text(json.dumps(rival.tune(data, train)))
-        unfinished.rename(path)
+        write_whole(path, json.dumps(rival.tune(data, train)))
     found: dict[str, Any] = json.loads(path.read_text())
     return found
 
@@ -248,9 +246,8 @@ def main() -> None:
         "minutes_per_fit": minutes,
         "seed": arguments.seed,
     }
-    output.parent.mkdir(parents=True, exist_ok=True)
     found = {"about": about, "models": models}
-    output.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    write_whole(output, json.dumps(found, indent=1, sort_keys=True) + "\n")
     show(found, {} if arguments.quick else ours())
 
 

@@ -17,6 +17,7 @@ from irgauge.data.splits import group_folds
 from irgauge.data.targets import Target, targets_of
 from irgauge.featurize.featurizer import main_features
 from irgauge.featurize.reader import read
+from irgauge.files import replacing
 from irgauge.models.train import matrix
 
 if TYPE_CHECKING:
@@ -96,10 +97,8 @@ def load_data(path: Path, cache: Path, track: str, every: int = 1) -> Data:
     sha256 = data_hash(frame["id"].tolist())
     kept = cache / f"programs-{sha256[:16]}.parquet"
     if not kept.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        unfinished = kept.with_suffix(".partial")
-        read_programs(frame["mlir"].tolist()).to_parquet(unfinished)
-        unfinished.rename(kept)
+        with replacing(kept) as temporary:
+            read_programs(frame["mlir"].tolist()).to_parquet(temporary)
     return _data(frame, pd.read_parquet(kept), track, sha256)
 
 

@@ -46,9 +46,10 @@ model = irgauge.load()
 loaded = time.perf_counter()
 model.predict(sys.stdin.read())
 learning = sorted({"sklearn", "xgboost", "lightgbm", "pandas", "shap"} & set(sys.modules))
+memory = {line.split()[0]: int(line.split()[1]) / 1000 for line in open("/proc/self/status") if line[:2] == "Vm"}
 print(json.dumps({
     "import": imported - before, "load": loaded - imported, "learning": learning,
-    "mb": next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1000,
+    "mb": memory["VmRSS:"], "peak mb": memory["VmHWM:"],
 }))
 """
 
@@ -131,10 +132,11 @@ def main() -> None:
     print(f"\n{BATCH_ROWS:,} rows at once: {BATCH_ROWS / seconds:,.0f} rows/s")
 
     found = starts(known[0])
-    least = {key: min(float(str(start[key])) for start in found) for key in ("import", "load", "mb")}
+    least = {key: min(float(str(start[key])) for start in found) for key in ("import", "load", "mb", "peak mb")}
     print(
         f"import {least['import']:.3f} s, load {least['load']:.3f} s (least of {len(found)} processes); a process that "
-        f"has predicted holds {least['mb']:.0f} MB; learning libraries imported: {found[0]['learning'] or 'none'}"
+        f"has predicted holds {least['mb']:.0f} MB, {least['peak mb']:.0f} at most; learning libraries imported: "
+        f"{found[0]['learning'] or 'none'}"
     )
 
 

@@ -118,10 +118,6 @@ def reads(target: str) -> tuple[str, ...]:
     return tuple(seen)
 
 
-NEEDED = tuple(sorted({name for target in _ESTIMATES for name in reads(target)}))
-"""Features that some estimate reads."""
-
-
 def has_estimate(name: str) -> bool:
     """Whether `estimate` knows the name: a target's, or a device's target's ("ethos-u85-256/cycles")."""
     return name in _ESTIMATES

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from irgauge.featurize.schema import SCHEMA_VERSION
-from irgauge.models.analytical import NEEDED
+from irgauge.models import analytical
 from irgauge.models.candidates import Settings
 from irgauge.models.train import Table
+
+NEEDED = tuple(sorted({name for estimate in analytical._ESTIMATES for name in analytical.reads(estimate)}))
 
 X86 = "x86-64-v3"
 

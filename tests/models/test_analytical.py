@@ -11,9 +11,10 @@ from irgauge.data.targets import targets_of
 from irgauge.errors import SchemaError
 from irgauge.models import analytical
 
+NEEDED = tuple(sorted({name for estimate in analytical._ESTIMATES for name in analytical.reads(estimate)}))
 WITH_ESTIMATE = [t.name for t in targets_of("kernel") if analytical.has_estimate(t.name)]
 EVERY = [name for track in ("kernel", "npu") for t in targets_of(track) if (name := analytical.name_for(t))]
-COLUMNS = analytical.needed_columns(analytical.NEEDED, EVERY)
+COLUMNS = analytical.needed_columns(NEEDED, EVERY)
 
 
 @settings(deadline=None)
@@ -47,7 +48,7 @@ def test_registers_and_shares_have_no_estimate() -> None:
 
 def test_a_schema_without_a_needed_feature_is_refused() -> None:
     with pytest.raises(SchemaError, match=r"work\.stores"):
-        analytical.needed_columns(tuple(n for n in analytical.NEEDED if n != "work.stores"), WITH_ESTIMATE)
+        analytical.needed_columns(tuple(n for n in NEEDED if n != "work.stores"), WITH_ESTIMATE)
 
 
 def test_only_what_the_estimates_read_is_needed() -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from irgauge.data.targets import find_target
 from irgauge.errors import ArtifactError, UsageError
-from irgauge.models.analytical import NEEDED, estimate, has_estimate
+from irgauge.models import analytical
+from irgauge.models.analytical import estimate, has_estimate
 from irgauge.models.candidates import Settings
 from irgauge.models.conformal import Intervals
 from irgauge.models.export_c import header_text, write_c
@@ -23,6 +24,8 @@ from irgauge.models.expressions import Expression, estimate_expression
 from irgauge.models.target_model import Part, constant
 from irgauge.models.track_model import TrackModel
 from irgauge.models.train import Table
+
+NEEDED = tuple(sorted({name for target in analytical._ESTIMATES for name in analytical.reads(target)}))
 
 TOLERANCE = 1e-13
 """Relative: exp, log and log1p of the C library may differ from NumPy's in the last place."""
