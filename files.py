@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,8 @@ def replacing(path: str | os.PathLike[str], error: type[IrgaugeError] = IrgaugeE
     IrgaugeError
         (or `error`) The file cannot be written.
     """
+    import tempfile  # with what it loads, a tenth of a start; predicting writes nothing
+
     target, temporary = Path(path), None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

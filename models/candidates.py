@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,8 @@ class Settings:
     ridge_l2: float = 3.0
     screened_columns: int = 120
     """Features kept per target before the contest, by their gain in a short LightGBM run on the training rows."""
+    screening_rows: int = 5000
+    """About so many rows are screened, every so-manieth where there are more: neighbours are variants of a program."""
     screening_rounds: int = 25
     screening_leaves: int = 31
     contest_rows: int = 3000
@@ -54,11 +57,17 @@ class Settings:
     chooses."""
     calibration_folds: int = 2
     """How many of them give errors on unseen families for the intervals."""
+    calibration_rounds: float = 1.0
+    """Share of the rounds that their fits take. On unseen families half of them err as much as all (docs/tuning.md)."""
     gate_rounds: int = 100
     order_rounds: int = 60
     order_leaves: int = 31
     order_weight: float = 0.3
     """How far a step of the learned order moves what variants are ranked by, in log space."""
+
+    def shortened(self, share: float) -> Settings:
+        """With this share of the rounds."""
+        return replace(self, rounds=ceil(share * self.rounds), gate_rounds=ceil(share * self.gate_rounds))
 
     def quick(self) -> Settings:
         """Few, fast-learning trees: for tests, where accuracy does not matter."""

@@ -54,11 +54,9 @@ _ORDERED = ("latency_ns", "instructions_executed")
 """Targets whose models learn order too: what variants are compared by, and where their differences are smaller than
 errors."""
 
-_ROWS_TO_SCREEN = 5000
-
-_MARGIN_IS_WORTH = 1.05
-"""The contest drops the analytical estimate where errors are so many times smaller without it: on what is larger than
-all training programs, which no fold shows, it is what keeps a prediction growing."""
+MARGIN_IS_WORTH = 1.05
+"""The contest, and `tune`, drop the analytical estimate where errors are so many times smaller without it: on what is
+larger than all training programs, which no fold shows, it is what keeps a prediction growing."""
 
 _SHARE_OFFSET = 0.01
 """Added to a share that has an estimate, so that it can be learned as a correction of that."""
@@ -127,9 +125,10 @@ def learn_target(
             task.forget()
             first = None
     oof = np.full(len(y), np.nan)
+    shorter = settings.shortened(settings.calibration_rounds)
     for fold in range(min(settings.calibration_folds, int(folds.max()) + 1)):
         inner, outer = folds != fold, folds == fold
-        parts = first if fold == 0 and first is not None else task.fit(chosen, margin, inner)
+        parts = first if fold == 0 and first is not None else task.fit(chosen, margin, inner, shorter)
         oof[outer] = task.model(margin, chosen, parts, None, no_intervals()).predict(X[labelled[outer]], columns).value
     known = np.flatnonzero(np.isfinite(oof))
     intervals = calibrate(task.encode(oof[known]), task.encode(y[known]))
@@ -242,10 +241,9 @@ class TargetTask:
         return nonzero if int(nonzero.sum()) >= 20 else rows
 
     def screen(self, key: str, rows: np.ndarray, z: Float64) -> np.ndarray:
-        """The columns to learn from: chosen on the rows first asked about (training rows, always), then kept. Where
-        there are many, every so-manieth will do: neighbours are variants of one program."""
+        """The columns to learn from: chosen on the rows first asked about (training rows, always), then kept."""
         if key not in self.screened:
-            every = -(-len(z) // _ROWS_TO_SCREEN)
+            every = -(-len(z) // self.settings.screening_rows)
             X = self.X[self.rows[rows][::every]]
             useful = useful_columns(X, self.names)
             if self.readable is not None:
@@ -253,17 +251,21 @@ class TargetTask:
             self.screened[key] = useful[screen_columns(X[:, useful], z[::every], self.seed, self.settings)]
         return self.screened[key]
 
-    def fit(self, candidate: str, margin: str, rows: np.ndarray) -> tuple[Part, Part | None]:
-        """Fit regressor and gate on some rows."""
-        return self.fit_part(candidate, margin, rows, self.settings), self.fit_gate(rows) if self.gated else None
+    def fit(
+        self, candidate: str, margin: str, rows: np.ndarray, settings: Settings | None = None
+    ) -> tuple[Part, Part | None]:
+        """Fit regressor and gate on some rows; by the task's settings unless others are given."""
+        settings = settings or self.settings
+        part = self.fit_part(candidate, margin, rows, settings)
+        return part, self.fit_gate(rows, settings) if self.gated else None
 
-    def fit_gate(self, rows: np.ndarray) -> Part:
+    def fit_gate(self, rows: np.ndarray, settings: Settings) -> Part:
         """The classifier for "not 0": the same whatever the regressor, so fitted once for the same rows."""
         key = rows.tobytes()
         if key not in self.gates:
             nonzero = self.y[rows] > 0
             kept = self.screen("gate", rows, nonzero.astype(np.float64))
-            gate = fit_gate(self.matrix(rows, kept), nonzero, self.seed, self.settings)
+            gate = fit_gate(self.matrix(rows, kept), nonzero, self.seed, settings)
             self.gates[key] = on_columns(gate, kept)
         return self.gates[key]
 
@@ -321,7 +323,7 @@ class TargetTask:
         best_margin = margins[-1]
         if boosters:
             losses = {m: self.quick_loss(m, inner, outer) for m in margins}
-            best_margin = min(reversed(margins), key=lambda m: losses[m] * (1 if m else _MARGIN_IS_WORTH))
+            best_margin = min(reversed(margins), key=lambda m: losses[m] * (1 if m else MARGIN_IS_WORTH))
             for booster in boosters:
                 attempt(booster, best_margin)
             if "mean" in allowed and {"lightgbm", "xgboost"} <= set(boosters):

@@ -47,18 +47,18 @@ def unpack(packed: Mapping[str, Any]) -> Forest:
     """
     step = np.asarray(packed["step"], np.int32)  # what does not fit is caught by `Forest.check`, whatever it becomes
     comparison = np.asarray(packed["comparison"], np.int32)
-    leaf = step == 0
     n = len(step)
-    if step.ndim != 1 or comparison.shape != (n - int(leaf.sum()),) or (comparison < 0).any():
+    inner, leaf = np.flatnonzero(step), np.flatnonzero(step == 0)
+    if step.ndim != 1 or comparison.shape != inner.shape or (comparison < 0).any():
         raise ValueError("trees: nodes and comparisons do not fit together")
     left = np.arange(n, dtype=np.int32) + step
     if n and (left.min() < 0 or left.max() > n - 1):
         raise ValueError("trees: a child stands outside")
     feature, threshold = np.zeros(n, np.int32), np.full(n, np.inf, np.float32)
     nan_left, value = np.ones(n, np.bool_), np.zeros(n)
-    feature[~leaf] = np.asarray(packed["feature"], np.int32)[comparison]
-    threshold[~leaf] = np.asarray(packed["threshold"], np.float32)[comparison]
-    nan_left[~leaf] = np.asarray(packed["nan_left"], np.bool_)[comparison]
+    feature[inner] = np.asarray(packed["feature"], np.int32).take(comparison)
+    threshold[inner] = np.asarray(packed["threshold"], np.float32).take(comparison)
+    nan_left[inner] = np.asarray(packed["nan_left"], np.bool_).take(comparison)
     value[leaf] = np.asarray(packed["leaf_value"], np.float64)
     roots = np.asarray(packed["roots"], np.int32)
     return Forest(feature, threshold, left, nan_left, value, np.asarray(packed["cover"], np.float32), roots)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -432,7 +431,7 @@ def bundled_paths() -> list[Path]:
     ArtifactError
         The package was built without one.
     """
-    folder = Path(str(resources.files(f"{__package__}.pretrained")))
+    folder = Path(__file__).with_name("pretrained")
     found = sorted(folder.glob("*.joblib"), key=lambda path: (path.stem != "kernel", path.stem))
     if not found:
         raise ArtifactError(f"{folder}: this installation has no bundled model. Run `make train`, or name a file.")

@@ -168,12 +168,12 @@ class Forest:
         here = np.arange(n, dtype=np.int32)
         starts = np.append(self.roots, n)
         ends = np.repeat(starts[1:], np.diff(starts))
-        inner = self.left != here
-        if np.any(self.left[inner] <= here[inner]) or np.any(self.left[inner] + 1 >= ends[inner]):
+        leaf = self.left == here
+        if np.any(self.left < here) or not np.all((self.left + 1 < ends) | leaf):
             raise ValueError("trees: a child does not stand behind its parent in the same tree")
-        if np.any(self.threshold[~inner] != np.inf) or not np.all(np.isfinite(self.threshold[inner])):
+        if not np.array_equal(self.threshold == np.inf, leaf) or not np.array_equal(np.isfinite(self.threshold), ~leaf):
             raise ValueError("trees: a threshold is not what its node needs")
-        if not np.all(self.nan_left[~inner]):
+        if not np.all(self.nan_left | ~leaf):
             raise ValueError("trees: a missing value would leave a leaf")
         if not np.all(np.isfinite(self.value)) or not np.all(self.cover > 0) or not np.all(np.isfinite(self.cover)):
             raise ValueError("trees: a leaf value or cover is not a usable number")

@@ -483,6 +483,15 @@ def test_prediction_imports_no_learning_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_predicting_a_kernel_loads_neither_the_plan_of_an_npu_nor_what_writes_files() -> None:
+    code = (
+        f"import sys, irgauge; irgauge.load().predict(open({str(MATMUL)!r}).read());"
+        "print([m for m in sys.modules if m.startswith('irgauge.featurize.npu.') or m == 'tempfile'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_labels_come_from_the_real_toolchain(capsys: pytest.CaptureFixture[str]) -> None:
     rows = _json(capsys, "dataset", "label", str(MATMUL), "--no-latency")
     assert isinstance(rows, list)

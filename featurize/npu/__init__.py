@@ -1,23 +1,13 @@
 """Feature group `npu`: what a quantized network costs on two NPUs, as their compiler plans it.
 
 From text to cost: `graph.py` (operations on tensors), `lowering.py` (the steps that the NPU runs), `schedule.py` (what
-lies in which memory, and what that takes) and, for one operation, `blocks.py` and `cost.py`. All features are 0
-for a function that is not a TOSA network of fixed shapes.
+lies in which memory, and what that takes), `totals.py` (what the group says of it) and, for one operation, `blocks.py`
+and `cost.py`. All features are 0 for a function that is not a TOSA network of fixed shapes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..function_view import FunctionView
-from .allocation import most_bytes
-from .devices import U55, U85, Npu
-from .graph import UnknownNetwork, is_network
-from .lowering import lower
-from .schedule import plan_memories, step_costs
-from .steps import Step
-
-NPUS = {"u85": U85, "u55": U55}
 
 _PARTS: dict[str, tuple[str, str]] = {
     "cycles": ("cycles of {npu}, operation after operation", "cycles"),
@@ -37,40 +27,13 @@ _NAMES = {"u85": "an Ethos-U85 with 256 multipliers", "u55": "an Ethos-U55 with 
 
 FEATURES: dict[str, tuple[str, str]] = {
     f"npu.{name}.{part}": (meaning.format(npu=_NAMES[name]), unit)
-    for name in NPUS
+    for name in _NAMES
     for part, (meaning, unit) in _PARTS.items()
 }
 
 
 def npu(view: FunctionView) -> dict[str, float]:
     """Values of `FEATURES`."""
-    out = dict.fromkeys(FEATURES, 0.0)
-    if is_network(view.function):
-        try:
-            for name, device in NPUS.items():
-                steps = plan_memories(lower(view.program, view.function, device), device)
-                out.update({f"npu.{name}.{part}": value for part, value in _totals(steps, device).items()})
-        except UnknownNetwork:
-            return dict.fromkeys(FEATURES, 0.0)
-    return out
+    from .totals import totals  # a fifth of what `import irgauge` would load, and for networks alone
 
-
-def _totals(steps: Sequence[Step], device: Npu) -> dict[str, float]:
-    costs = step_costs(steps, device)
-    cycles, macs = sum(c.cycles for c in costs), sum(c.macs for c in costs)
-    weighted = {step.weights_of: step for step in steps if step.weights}.values()
-    weights, scales = sum(s.weight_bytes for s in weighted), sum(s.scale_bytes for s in weighted)
-    return {
-        "cycles": cycles,
-        "compute": sum(c.compute for c in costs),
-        "steps": float(len(steps)),
-        "tensor_bytes": sum(c.tensor_bytes for c in costs),
-        "cache_bytes": sum(c.cache_bytes for c in costs),
-        "constant_bytes": sum(c.constant_bytes for c in costs),
-        "macs": macs,
-        "utilization": macs / (device.macs * cycles) if cycles else 0.0,
-        "most_bytes": float(most_bytes(steps, cached=True)),
-        "arena_bytes": float(most_bytes(steps, cached=False)),
-        "weight_bytes": float(weights),
-        "encoded_bytes": float(weights + scales),
-    }
+    return {**dict.fromkeys(FEATURES, 0.0), **totals(view.program, view.function)}

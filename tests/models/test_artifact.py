@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -52,7 +53,18 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 
 def test_plain_joblib_reads_the_same(tmp_path: Path) -> None:
     write_artifact(PLAIN, tmp_path / "m.joblib")
-    assert same(joblib.load(tmp_path / "m.joblib"), read_artifact(tmp_path / "m.joblib"))
+    theirs, ours = joblib.load(tmp_path / "m.joblib"), read_artifact(tmp_path / "m.joblib")
+    assert same(theirs["tracks"], ours["tracks"])
+    assert {**json.loads(theirs["manifest"]), "checksum": theirs["checksum"]} == ours["manifest"]
+
+
+@pytest.mark.parametrize(
+    "manifest", [{"share": float("nan")}, {"scores": np.zeros(2)}], ids=["not_a_number", "an_array"]
+)
+def test_a_manifest_that_json_cannot_hold_is_not_written(tmp_path: Path, manifest: dict[str, Any]) -> None:
+    with pytest.raises(ArtifactError, match="not written: its manifest is not JSON"):
+        write_artifact({"manifest": manifest, "tracks": {}}, tmp_path / "m")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -193,10 +205,9 @@ def test_truncated_file_is_one_clear_line(tmp_path: Path, keep: float, compress:
 
 def test_flipped_bits_are_noticed(tmp_path: Path) -> None:
     """Uncompressed, so that no other checksum helps; a flip is either refused or changes nothing that is read."""
-    plain = {"manifest": dict(PLAIN["manifest"]), "tracks": PLAIN["tracks"]}
-    write_artifact(plain, tmp_path / "packed")
+    write_artifact(PLAIN, tmp_path / "packed")
     good = read_artifact(tmp_path / "packed")
-    joblib.dump(good, tmp_path / "m", protocol=4)
+    joblib.dump(joblib.load(tmp_path / "packed"), tmp_path / "m", protocol=4)
     content = bytearray((tmp_path / "m").read_bytes())
     noticed = 0
     for position in range(0, len(content), 3):
@@ -210,12 +221,11 @@ def test_flipped_bits_are_noticed(tmp_path: Path) -> None:
     assert noticed > len(content) / 3 * 0.8
 
 
-def test_wrong_format_says_what_to_do(tmp_path: Path) -> None:
-    write_artifact(PLAIN, tmp_path / "m")
-    plain = dict(read_artifact(tmp_path / "m"))
-    plain["manifest"] = {**plain["manifest"], "format_number": 99}
-    joblib.dump(plain, tmp_path / "m")
-    with pytest.raises(ArtifactError, match=r"has format 99; this version reads 2\. Run `make train`"):
+@pytest.mark.parametrize(("number", "written"), [(99, json.dumps), (2, dict)], ids=["later", "a_dict_as_up_to_2"])
+def test_wrong_format_says_what_to_do(tmp_path: Path, number: int, written: Callable[[Any], Any]) -> None:
+    manifest = {"format": "irgauge", "format_number": number}
+    joblib.dump({"manifest": written(manifest), "tracks": {}}, tmp_path / "m")
+    with pytest.raises(ArtifactError, match=rf"has format {number}; this version reads 3\. Run `make train`"):
         read_artifact(tmp_path / "m")
 
 

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from irgauge.data.targets import find_target
-from irgauge.models.candidates import BOOSTERS, Settings
+from irgauge.models.candidates import BOOSTERS, Settings, fit_candidate
 from irgauge.models.learn import learn_target, useful_columns
+from irgauge.models.recipes import Recipe
+from irgauge.models.target_model import Part
 from irgauge.models.train import Table
+from irgauge.models.trees import Float32, Float64
 
 
 def test_rows_without_a_label_have_no_say(table: Table, quick: Settings) -> None:
@@ -117,6 +120,28 @@ def test_intervals_are_those_of_families_never_seen(table: Table, quick: Setting
         float(np.mean(model.intervals.above - model.intervals.below)) for model in (by_family, by_program.model)
     )
     assert width > 1.5 * narrow
+
+
+def test_intervals_from_fewer_rounds_leave_the_values_as_they_are(
+    table: Table, quick: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds: list[int] = []
+
+    def counted(name: str, X: Float32, z: Float64, seed: int, settings: Settings, *, robust: bool = False) -> Part:
+        rounds.append(settings.rounds)
+        return fit_candidate(name, X, z, seed, settings, robust=robust)
+
+    monkeypatch.setattr("irgauge.models.learn.fit_candidate", counted)
+    target, recipe = find_target("latency_ns"), Recipe("lightgbm", True, {"rounds": 9})
+    whole, half = (
+        table.learn(target, seed=0, settings=replace(quick, calibration_rounds=share), recipe=recipe)
+        for share in (1.0, 0.5)
+    )
+    assert rounds == [9, 9, 9, 5, 5, 9]
+    columns = {n: i for i, n in enumerate(table.names)}
+    values = [learned.model.predict(table.X, columns).value for learned in (whole, half)]
+    np.testing.assert_array_equal(*values)
+    assert not np.array_equal(whole.oof_value, half.oof_value)
 
 
 def test_only_what_variants_are_compared_by_has_an_order(table: Table, quick: Settings) -> None:

@@ -6,12 +6,15 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from irgauge.data.targets import find_target
 from irgauge.models.candidates import BOOSTERS, Settings
+from irgauge.models.learn import MARGIN_IS_WORTH
 from irgauge.models.recipes import Recipe, recipes_of, settings_of
 from irgauge.models.train import Table, train_track
-from irgauge.models.tune import tune_track, write_tuned
+from irgauge.models.tune import _Trial, tune_track, write_tuned
 
 LATENCY = "x86-64-v3/latency_ns"
 
@@ -33,6 +36,26 @@ def test_a_search_repeats_itself_and_never_loses_to_the_defaults(table: Table, q
 def test_a_search_ends_at_its_time(table: Table, quick: Settings) -> None:
     found = tune_track(narrow(table), seconds=0, n_jobs=1, settings=quick)
     assert {tuned.trials for tuned in found.values()} == {1}
+
+
+def test_dropping_the_estimate_must_be_worth_it(table: Table, quick: Settings) -> None:
+    column, rows = LATENCY, np.flatnonzero(np.isfinite(table.y[LATENCY]))
+    trial = _Trial(table, find_target(column), rows, 0, quick)
+    with_it, without = Recipe("lightgbm", True, {}), Recipe("lightgbm", False, {})
+    assert trial.cost(with_it, trial.default_errors) == pytest.approx(1)
+    assert trial.cost(without, trial.default_errors) == pytest.approx(MARGIN_IS_WORTH)
+    slightly_better = {split: 0.97 * error for split, error in trial.default_errors.items()}
+    assert trial.cost(without, slightly_better) > 1 > trial.cost(with_it, slightly_better)
+
+
+def test_a_recipe_that_is_not_worth_it_on_all_rows_is_left_out(table: Table, quick: Settings) -> None:
+    rows = np.flatnonzero(np.isfinite(table.y[LATENCY]))
+    trial = _Trial(table, find_target(LATENCY), rows, 0, replace(quick, rounds=5))
+    worse = trial.tuned(Recipe("lightgbm", True, {"rounds": 4}), trials=3)
+    assert (worse.recipe, worse.errors, worse.trials) == (trial.defaults, trial.default_errors, 3)
+    better = trial.tuned(Recipe("lightgbm", True, {"rounds": 25}), trials=3)
+    assert better.recipe.settings == {"rounds": 25}
+    assert better.score < 0.99
 
 
 def test_what_is_written_is_read_as_the_recipe(table: Table, quick: Settings, tmp_path: Path) -> None:
