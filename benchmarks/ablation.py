@@ -6,17 +6,18 @@ analytical estimate corrected or not, and the objectives.
 Every variant learns the same targets from the same rows with the same settings (LightGBM, those of the track,
 the estimate corrected), and is judged on the same rows: those of the split "random" and of the first two of the five
 folds of "family", pooled. What is left out, the trees cannot read; the analytical estimate still can. Each finished fit
-is one line of build/ablation.jsonl, so that a run goes on where it stopped; benchmarks/results/ablation.json is
-written when all are there. docs/ablation.md says what it shows.
+is one line of build/ablation.jsonl, so that a run with the same data and settings goes on where it stopped;
+benchmarks/results/ablation.json is written when all are there. docs/ablation.md says what it shows.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,12 +106,18 @@ def _key(variant: Variant, split: Split, column: str) -> str:
     return f"{variant.name}|{split.name}|{column}"
 
 
-def _finished(digest: str) -> dict[str, dict[str, list[float]]]:
-    """Fits of an earlier run on the same data."""
+def _learned_from(digest: str, seed: int) -> str:
+    """What else decides a fit: the data, the track's settings, the seed and the library's release."""
+    decides = [digest, asdict(settings_of(TRACK)), seed, library_versions(("lightgbm",))]
+    return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+
+
+def _finished(learned_from: str) -> dict[str, dict[str, list[float]]]:
+    """Fits of an earlier run that would be the same now."""
     if not LOG.is_file():
         return {}
     lines = [json.loads(line) for line in LOG.read_text().splitlines() if line.endswith("}")]
-    return {line["key"]: line["fit"] for line in lines if line["data"] == digest}
+    return {line["key"]: line["fit"] for line in lines if line.get("learned_from") == learned_from}
 
 
 def scores(
@@ -151,7 +158,8 @@ def main() -> None:
         for name in arguments.splits.split(",")
         for fold in splits_of(name, table.program_id, table.family, arguments.seed)[:FAMILY_FOLDS]
     ]
-    fits = {} if arguments.rows else _finished(digest)
+    learned_from = _learned_from(digest, arguments.seed)
+    fits = {} if arguments.rows else _finished(learned_from)
     wanted = [(v, f, c) for c in columns for f in folds for v in VARIANTS if _key(v, f, c) not in fits]
     LOG.parent.mkdir(exist_ok=True)
     with shared(table, arguments.jobs) as mapped:
@@ -162,7 +170,8 @@ def main() -> None:
             fits |= new
             if not arguments.rows:
                 with LOG.open("a") as log:
-                    log.writelines(json.dumps({"data": digest, "key": k, "fit": f}) + "\n" for k, f in new.items())
+                    lines = ({"learned_from": learned_from, "key": key, "fit": fit} for key, fit in new.items())
+                    log.writelines(json.dumps(line) + "\n" for line in lines)
             print(f"{start + len(part)} of {len(wanted)}", flush=True)
     found = scores(table, fits, folds, columns)
     about = {

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,10 +21,12 @@ from ..featurize.program import Op, Program
 from ..featurize.reader import read
 from ..featurize.schema import SCHEMA_VERSION, Schema, is_op_name
 from .artifact import read_artifact
-from .changed_lines import LineShare, changed_ops
-from .explain import Change, Explainer, Explanation
 from .track_model import TrackModel
 from .trees import Float32
+
+if TYPE_CHECKING:  # a sixth of `import irgauge`, and loaded where something is explained
+    from .changed_lines import LineShare
+    from .explain import Change, Explainer, Explanation
 
 _SHOWN = 5
 
@@ -132,7 +134,7 @@ class CostModel:
         self.tracks = {track.track: track for track in tracks}
         self.path = path
         self._where = {t.track: {name: i for i, name in enumerate(t.names)} for t in tracks}
-        self._explainers = {t.track: Explainer(t) for t in tracks}
+        self._explainers: dict[str, Explainer] = {}
 
     def __repr__(self) -> str:
         targets = sum(len(t.targets) for t in self.tracks.values())
@@ -234,7 +236,7 @@ class CostModel:
             tracks.add(track.track)
             if wanted[track.track]:
                 index = _one(track, wanted[track.track], target)
-                found[name] = self._explainers[track.track].explain(index, self._vector(track, features)[0])
+                found[name] = self._explainer(track).explain(index, self._vector(track, features)[0])
         if tracks and not found:
             raise UsageError(f"{path}: target {target!r} is not one of track {', '.join(sorted(tracks))}.")
         return found
@@ -257,6 +259,8 @@ class CostModel:
         ReadError, UsageError
             As `predict`; also where the two have no function in common.
         """
+        from .changed_lines import changed_ops
+
         wanted = self._wanted(device, targets)
         programs = [
             source if isinstance(source, Program) else read(source, path=path)
@@ -276,11 +280,16 @@ class CostModel:
                 for program, function in ((programs[0], old[one]), (programs[1], new[other]))
             ]
             rows = [self._vector(track, features)[0] for features in versions]
-            explainer = self._explainers[track.track]
+            explainer = self._explainer(track)
             changes = tuple(explainer.compare(index, *rows) for index in wanted[track.track])
             ops = changed_ops((programs[0], old[one]), (programs[1], new[other]))
             found.append(Difference(other, track.track, changes, tuple(ops.shares(change) for change in changes)))
         return found
+
+    def _explainer(self, track: TrackModel) -> Explainer:
+        from .explain import Explainer
+
+        return self._explainers.setdefault(track.track, Explainer(track))
 
     def _read(self, source: Any, path: str) -> list[tuple[str, TrackModel, dict[str, float]]]:
         """Name, track and features of each function."""

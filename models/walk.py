@@ -46,24 +46,27 @@ class Walk:
 
     def __init__(self, forests: Sequence[Forest]) -> None:
         self.forests = tuple(forests)
-        forest = concatenate(forests)
         self.n_parts = len(forests)
         self.part_of_tree = np.repeat(np.arange(self.n_parts), [f.n_trees for f in forests])
-        depths = np.maximum.reduceat(node_levels(forest), forest.roots) if forest.n_trees else np.zeros(0, np.int64)
-        self.order = np.argsort(-depths, kind="stable")
-        self.roots = forest.roots[self.order].astype(np.intp)
+        starts = np.cumsum([0, *(f.n_nodes for f in forests)])
+        # Part by part into arrays of their full size: temporaries of that size would stay with the allocator.
+        single = all(np.array_equal(f.value.astype(np.float32), f.value) for f in forests)
+        self.value = np.empty(starts[-1], np.float32 if single else np.float64)  # added in float64 all the same
+        self.columns = np.unique(np.concatenate([f.features_used() for f in forests])).astype(np.intp)
+        self.packs = starts[-1] < 1 << _CHILD_BITS and 0 < len(self.columns) < 1 << _FEATURE_BITS
+        self.node = np.empty(starts[-1] if self.packs else 0, np.int64)
+        for forest, start, end in zip(forests, starts[:-1], starts[1:], strict=True):
+            self.value[start:end] = forest.value
+            if self.packs:
+                self.node[start:end] = _words(forest, self.columns, start)
+        roots = np.concatenate([f.roots + start for f, start in zip(forests, starts[:-1], strict=True)])
+        depths = np.concatenate([tree_depths(f) for f in forests])
         # Deepest trees first: those that have ended drop out of the walk.
+        self.order = np.argsort(-depths, kind="stable")
+        self.roots = roots[self.order].astype(np.intp)
         self.active = [int(np.sum(depths > level)) for level in range(int(depths.max(initial=0)))]
-        self.value = forest.value
-        is_inner = forest.left != np.arange(forest.n_nodes)
-        self.columns = np.unique(forest.feature[is_inner]).astype(np.intp)
-        self.packs = forest.n_nodes < 1 << _CHILD_BITS and 0 < len(self.columns) < 1 << _FEATURE_BITS
         if self.packs:
-            low = _LOW - ordered_code(forest.threshold).astype(np.int64)
-            feature = np.searchsorted(self.columns, np.where(is_inner, forest.feature, self.columns[0]))
-            self.node = feature.astype(np.int64) << 32 + _CHILD_BITS | forest.left.astype(np.int64) << 32 | low
-            first = self.roots[: self.active[0] if self.active else 0]
-            self.first_word = self.node.take(first)
+            self.first_word = self.node.take(self.roots[: self.active[0]])
             self.first_feature = self.first_word >> 32 + _CHILD_BITS
         self._folds: _Folds | None = None
 
@@ -108,6 +111,14 @@ class Walk:
         for rows in np.array_split(present, n_blocks):  # even blocks: none of a single row
             out[rows] = self._folds.sums(X[rows], scratch)
         return out
+
+
+def _words(forest: Forest, columns: Indices, start: int) -> NDArray[np.int64]:
+    """The nodes of a forest as words (see above), when its first one has the number `start`."""
+    inner = forest.left != np.arange(forest.n_nodes)
+    feature = np.searchsorted(columns, np.where(inner, forest.feature, columns[0]))
+    low = _LOW - ordered_code(forest.threshold).astype(np.int64)
+    return feature.astype(np.int64) << 32 + _CHILD_BITS | (forest.left.astype(np.int64) + start) << 32 | low
 
 
 class _Scratch:
@@ -234,6 +245,11 @@ class _Folds:
             self.leaf_value.take(at, out=added, mode="clip")
             np.add.reduce(added, axis=0, out=out[:, part])
         return out
+
+
+def tree_depths(forest: Forest) -> NDArray[np.int64]:
+    """Most comparisons on any path of each tree: shape (n_trees,)."""
+    return np.maximum.reduceat(node_levels(forest), forest.roots) if forest.n_trees else np.zeros(0, np.int64)
 
 
 def node_levels(forest: Forest) -> NDArray[np.int64]:

@@ -483,10 +483,11 @@ def test_prediction_imports_no_learning_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_predicting_a_kernel_loads_neither_the_plan_of_an_npu_nor_what_writes_files() -> None:
+def test_predicting_a_kernel_loads_neither_networks_nor_explanations_nor_what_writes_files() -> None:
     code = (
         f"import sys, irgauge; irgauge.load().predict(open({str(MATMUL)!r}).read());"
-        "print([m for m in sys.modules if m.startswith('irgauge.featurize.npu.') or m == 'tempfile'])"
+        "idle = 'irgauge.featurize.npu.', 'irgauge.models.explain', 'irgauge.models.treeshap', 'difflib', 'tempfile';"
+        "print([m for m in sys.modules if m.startswith(idle)])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
