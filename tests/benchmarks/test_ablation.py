@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from irgauge.benchmarks import ablation
 from irgauge.benchmarks.ablation import GROUP_NAMES, VARIANTS, Variant, hidden, judge
 from irgauge.data.splits import Split
+from irgauge.models.candidates import Settings
 from irgauge.models.train import Table
 
 NAMES = (
@@ -55,3 +59,17 @@ def test_a_hidden_group_has_no_say(table: Table) -> None:
         variant = Variant("v", without)
         a, b = (judge(t, variant, split, column, 0)["value"] for t in (table, other))
         assert (a == b) is same
+
+
+def test_fits_of_another_run_are_taken_up_only_where_they_would_be_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ablation, "LOG", tmp_path / "log")
+    now = ablation._learned_from("data", 0)
+    (tmp_path / "log").write_text(json.dumps({"learned_from": now, "key": "a", "fit": {"value": [1.0]}}) + "\n")
+    assert ablation._finished(now) == {"a": {"value": [1.0]}}
+    others = [ablation._learned_from("other data", 0), ablation._learned_from("data", 1)]
+    monkeypatch.setattr(ablation, "settings_of", lambda track: Settings(depth=3))
+    others.append(ablation._learned_from("data", 0))
+    assert len({now, *others}) == 4
+    assert [ablation._finished(other) for other in others] == [{}, {}, {}]

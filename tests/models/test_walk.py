@@ -103,6 +103,15 @@ def test_trees_with_more_than_256_leaves() -> None:
     np.testing.assert_array_equal(Walk(forests).sums_of_rows(X), plain(forests, X))
 
 
+@pytest.mark.parametrize("bits", [11, 53])
+def test_leaves_that_fit_into_float32_are_held_so_and_added_in_float64(forests: list[Forest], bits: int) -> None:
+    rounded = [forest.rounded(bits) for forest in forests]
+    walk = Walk(rounded)
+    assert walk.value.dtype == (np.float32 if bits == 11 else np.float64)
+    X = rows(40)
+    np.testing.assert_array_equal([walk.sums(x) for x in X], plain(rounded, X))
+
+
 def test_what_does_not_fit_into_a_word_is_walked_plainly(
     forests: list[Forest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
