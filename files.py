@@ -19,7 +19,7 @@ def replacing(path: str | os.PathLike[str], error: type[IrgaugeError] = IrgaugeE
     IrgaugeError
         (or `error`) The file cannot be written.
     """
-    import tempfile  # with what it loads, a tenth of a start; predicting writes nothing
+    import tempfile  # predicting writes nothing, and starts sooner without
 
     target, temporary = Path(path), None
     try:
