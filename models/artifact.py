@@ -20,7 +20,7 @@ import os
 import pickle
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -183,10 +183,21 @@ def _unpack(content: bytes) -> bytes:
         if opener is None:
             return content
         with opener(io.BytesIO(content)) as file:
-            out = file.read(MAX_BYTES + 1)
+            out = _bounded(file.read)
     if len(out) > MAX_BYTES:
         raise _Refused(f"more than {MAX_BYTES >> 20} MiB")
     return out
+
+
+def _bounded(read: Callable[[int], bytes]) -> bytes:
+    """All of a file, or its first bytes where there are more than `MAX_BYTES`. Piece by piece: one read of so many asks
+    for the memory before it knows that they are there."""
+    pieces = []
+    left = MAX_BYTES + 1
+    while left > 0 and (piece := read(min(left, 1 << 22))):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
 
 
 _DAMAGED = (
@@ -221,7 +232,7 @@ def read_plain(path: str | os.PathLike[str]) -> Any:
     shown = os.fspath(path)
     try:
         with open(path, "rb") as file:
-            content = file.read(MAX_BYTES + 1)
+            content = _bounded(file.read)
     except OSError as error:
         raise ArtifactError(f"{shown}: cannot be read: {error.strerror or error}") from None
     if not content:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import tracemalloc
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -254,6 +255,18 @@ def test_small_file_that_unpacks_to_gigabytes_is_refused(tmp_path: Path, monkeyp
     (tmp_path / "m").write_bytes(zlib.compress(bytes(1 << 22)))
     with pytest.raises(ArtifactError, match="more than 1 MiB"):
         read_plain(tmp_path / "m")
+
+
+@pytest.mark.parametrize("compress", [0, ("zlib", 3), ("gzip", 3), ("xz", 3)])
+def test_reading_asks_for_little_more_memory_than_the_file_holds(tmp_path: Path, compress: Any) -> None:
+    joblib.dump(PLAIN, tmp_path / "m", compress=compress)
+    read_plain(tmp_path / "m")
+    tracemalloc.start()
+    try:
+        read_plain(tmp_path / "m")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()
 
 
 def test_numbers_that_json_lacks_become_none() -> None:
