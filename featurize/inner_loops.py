@@ -388,6 +388,7 @@ class Body:
         self.distance = 0.0
         if loop is None:
             return
+        uses: tuple[dict[int, list[Node]], set[int]] | None = None
         for arg, yielded in loop.carried[:32]:
             if yielded is None or yielded == arg:
                 continue
@@ -396,8 +397,9 @@ class Body:
                 continue
             if classes & FLOAT_CLASSES and not reassociates:
                 self.carried_float += 1
-            elif not self._reduces(arg, yielded):
-                self.carried_other += 1
+            else:
+                uses = uses or _uses(self.nodes)
+                self.carried_other += not self._reduces(arg, yielded, *uses)
             self.carried_latency = max(self.carried_latency, latency)
         by_root: dict[int, list[Access]] = {}
         for access in self.accesses:
@@ -442,15 +444,11 @@ class Body:
                 if path is not None:
                     self.carried_latency = max(self.carried_latency, (path + _FORWARDING) / steps)
 
-    def _reduces(self, arg: int, yielded: int) -> bool:
-        """Whether a carried value is an induction or a reduction: by one operation, and of no use before the end."""
-        users: dict[int, list[Node]] = {}
-        made: set[int] = set()
-        for node in self.nodes:
-            made.update(node.results)
-            if node.cls != "yield":
-                for v in set(node.operands):
-                    users.setdefault(v, []).append(node)
+    def _reduces(self, arg: int, yielded: int, users: dict[int, list[Node]], made: set[int]) -> bool:
+        """Whether a carried value is an induction or a reduction: by one operation, and of no use before the end.
+
+        `users`, `made`: of `_uses`.
+        """
         for node in users.get(arg, ()):
             if node.results and node.results[0] == yielded and node.name.endswith(_INDUCTION):
                 rest = [v for v in node.operands if v != arg]
@@ -536,6 +534,18 @@ class Body:
         self.vector_width = width if able else 1
         executed = lane - (_VECTOR_CALL - _CALL_SIZE - 2) * calls + self.elsewhere
         self.vector_gain = max(1.0, self.size / executed) if able and executed and not self.meets else 1.0
+
+
+def _uses(nodes: list[Node]) -> tuple[dict[int, list[Node]], set[int]]:
+    """Value -> the operations that use it, in order, terminators apart; and the values that some operation makes."""
+    users: dict[int, list[Node]] = {}
+    made: set[int] = set()
+    for node in nodes:
+        made.update(node.results)
+        if node.cls != "yield":
+            for v in set(node.operands):
+                users.setdefault(v, []).append(node)
+    return users, made
 
 
 def _by_element(node: Node) -> tuple[float, float]:
