@@ -108,7 +108,7 @@ def write_tuned(path: Path, found: Mapping[str, Tuned], about: Mapping[str, Any]
     write_whole(path, json.dumps(plain, indent=1, sort_keys=True) + "\n")
 
 
-class _Trial:
+class _Judge:
     """One target on some rows: errors of recipes on a fold each of unseen rows, programs and families."""
 
     def __init__(self, table: Table, target: Target, rows: np.ndarray, seed: int, settings: Settings) -> None:
@@ -154,21 +154,21 @@ def _tune_one(
     if len({table.family[i] for i in few}) < 2 * settings.folds or np.all(y[few] == y[few][0]):
         return None
     started = time.monotonic()
-    trial = _Trial(table, target, few, seed, settings)
+    judge = _Judge(table, target, few, seed, settings)
     first = starting_points(settings.rounds)
-    best, least, done = trial.defaults, 1.0, 1
+    best, least, done = judge.defaults, 1.0, 1
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
     while (trials is None or done < trials) and time.monotonic() - started < seconds:
         asked = study.ask() if done > len(first) else None
-        recipe = first[done - 1] if asked is None else _propose(asked, has_margin=len(trial.task.margins) > 1)
-        cost = trial.cost(recipe, trial.errors(recipe))
+        recipe = first[done - 1] if asked is None else _propose(asked, has_margin=len(judge.task.margins) > 1)
+        cost = judge.cost(recipe, judge.errors(recipe))
         if asked is not None:
             study.tell(asked, cost)
         done += 1
         if cost < least:
             best, least = recipe, cost
-    return (trial if len(few) == len(rows) else _Trial(table, target, rows, seed, settings)).tuned(best, done)
+    return (judge if len(few) == len(rows) else _Judge(table, target, rows, seed, settings)).tuned(best, done)
 
 
 def starting_points(rounds: int) -> tuple[Recipe, ...]:

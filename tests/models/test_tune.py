@@ -14,7 +14,7 @@ from irgauge.models.candidates import BOOSTERS, Settings
 from irgauge.models.learn import MARGIN_IS_WORTH
 from irgauge.models.recipes import Recipe, recipes_of, settings_of
 from irgauge.models.train import Table, train_track
-from irgauge.models.tune import _Trial, tune_track, write_tuned
+from irgauge.models.tune import _Judge, tune_track, write_tuned
 
 LATENCY = "x86-64-v3/latency_ns"
 
@@ -40,20 +40,20 @@ def test_a_search_ends_at_its_time(table: Table, quick: Settings) -> None:
 
 def test_dropping_the_estimate_must_be_worth_it(table: Table, quick: Settings) -> None:
     column, rows = LATENCY, np.flatnonzero(np.isfinite(table.y[LATENCY]))
-    trial = _Trial(table, find_target(column), rows, 0, quick)
+    judge = _Judge(table, find_target(column), rows, 0, quick)
     with_it, without = Recipe("lightgbm", True, {}), Recipe("lightgbm", False, {})
-    assert trial.cost(with_it, trial.default_errors) == pytest.approx(1)
-    assert trial.cost(without, trial.default_errors) == pytest.approx(MARGIN_IS_WORTH)
-    slightly_better = {split: 0.97 * error for split, error in trial.default_errors.items()}
-    assert trial.cost(without, slightly_better) > 1 > trial.cost(with_it, slightly_better)
+    assert judge.cost(with_it, judge.default_errors) == pytest.approx(1)
+    assert judge.cost(without, judge.default_errors) == pytest.approx(MARGIN_IS_WORTH)
+    slightly_better = {split: 0.97 * error for split, error in judge.default_errors.items()}
+    assert judge.cost(without, slightly_better) > 1 > judge.cost(with_it, slightly_better)
 
 
 def test_a_recipe_that_is_not_worth_it_on_all_rows_is_left_out(table: Table, quick: Settings) -> None:
     rows = np.flatnonzero(np.isfinite(table.y[LATENCY]))
-    trial = _Trial(table, find_target(LATENCY), rows, 0, replace(quick, rounds=5))
-    worse = trial.tuned(Recipe("lightgbm", True, {"rounds": 4}), trials=3)
-    assert (worse.recipe, worse.errors, worse.trials) == (trial.defaults, trial.default_errors, 3)
-    better = trial.tuned(Recipe("lightgbm", True, {"rounds": 25}), trials=3)
+    judge = _Judge(table, find_target(LATENCY), rows, 0, replace(quick, rounds=5))
+    worse = judge.tuned(Recipe("lightgbm", True, {"rounds": 4}), trials=3)
+    assert (worse.recipe, worse.errors, worse.trials) == (judge.defaults, judge.default_errors, 3)
+    better = judge.tuned(Recipe("lightgbm", True, {"rounds": 25}), trials=3)
     assert better.recipe.settings == {"rounds": 25}
     assert better.score < 0.99
 
