@@ -21,7 +21,6 @@ from .expressions import Expression, estimate_expression
 from .target_model import LARGEST_LOG, TargetModel, parts_of
 from .track_model import TrackModel
 from .trees import Forest, concatenate
-from .walk import node_levels
 
 _MOST_FEATURES = 0xFFFF
 _TOGETHER = 8
@@ -84,7 +83,7 @@ def source_text(track: TrackModel, header: str) -> str:
             for start, end, n in zip(ends[:-1], ends[1:], groups, strict=True)
         ]
     ).astype(np.int64)
-    level = np.append(node_levels(forest), 0)
+    level = np.append(forest.levels(), 0)
     depths = np.maximum.reduceat(level, np.append(forest.roots, forest.n_nodes))
     depth_of = dict(zip([*forest.roots.tolist(), forest.n_nodes], depths.tolist(), strict=True))
     steps = [max(depth_of[r] for r in roots[i : i + _TOGETHER].tolist()) for i in range(0, len(roots), _TOGETHER)]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 _SMALLEST_NORMAL = np.float32(np.finfo(np.float32).tiny)
@@ -60,12 +61,16 @@ class Forest:
     @cached_property
     def depth(self) -> int:
         """Most comparisons on any path from a root to a leaf."""
-        level = np.zeros(self.n_nodes, np.int32)
+        return int(self.levels().max(initial=0))
+
+    def levels(self) -> Int64:
+        """Comparisons between each node and its root: shape (n_nodes,)."""
+        level = np.zeros(self.n_nodes, np.int64)
         inner = np.flatnonzero(self.left != np.arange(self.n_nodes))
         while True:  # children stand behind their parents: one pass per level settles one more level
             below = level[inner] + 1
             if np.array_equal(level[self.left[inner]], below):
-                return int(level.max(initial=0))
+                return level
             level[self.left[inner]] = below
             level[self.left[inner] + 1] = below
 

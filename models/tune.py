@@ -139,7 +139,7 @@ class _Judge:
 
     def tuned(self, recipe: Recipe, trials: int) -> Tuned:
         """This recipe, or the defaults where it is not worth it."""
-        errors = self.errors(recipe)
+        errors = self.default_errors if recipe == self.defaults else self.errors(recipe)
         if self.cost(recipe, errors) >= 1 - _WORTH:
             recipe, errors = self.defaults, self.default_errors
         return Tuned(recipe, errors, self.default_errors, trials)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .trees import Float32, Float64, Forest, concatenate
+from .trees import Float32, Float64, Forest, Int64, concatenate
 
 Indices = NDArray[np.intp]
 
@@ -113,7 +113,7 @@ class Walk:
         return out
 
 
-def _words(forest: Forest, columns: Indices, start: int) -> NDArray[np.int64]:
+def _words(forest: Forest, columns: Indices, start: int) -> Int64:
     """The nodes of a forest as words (see above), when its first one has the number `start`."""
     inner = forest.left != np.arange(forest.n_nodes)
     feature = np.searchsorted(columns, np.where(inner, forest.feature, columns[0]))
@@ -182,7 +182,7 @@ class _Folds:
         self.threshold = forest.threshold[inner][first][:, None]
         self.runs = np.append(np.searchsorted(distinct >> 32, self.columns), len(distinct)).tolist()
 
-        level = node_levels(forest)
+        level = forest.levels()
         height = np.zeros(n, np.int64)
         for depth in range(int(level.max(initial=0)) - 1, -1, -1):
             parents = inner[level[inner] == depth]
@@ -247,18 +247,6 @@ class _Folds:
         return out
 
 
-def tree_depths(forest: Forest) -> NDArray[np.int64]:
+def tree_depths(forest: Forest) -> Int64:
     """Most comparisons on any path of each tree: shape (n_trees,)."""
-    return np.maximum.reduceat(node_levels(forest), forest.roots) if forest.n_trees else np.zeros(0, np.int64)
-
-
-def node_levels(forest: Forest) -> NDArray[np.int64]:
-    """Comparisons between each node and its root: shape (n_nodes,)."""
-    level = np.zeros(forest.n_nodes, np.int64)
-    inner = np.flatnonzero(forest.left != np.arange(forest.n_nodes))
-    while True:  # children stand behind their parents: one pass per level settles one more level
-        below = level[inner] + 1
-        if np.array_equal(level[forest.left[inner]], below):
-            return level
-        level[forest.left[inner]] = below
-        level[forest.left[inner] + 1] = below
+    return np.maximum.reduceat(forest.levels(), forest.roots) if forest.n_trees else np.zeros(0, np.int64)

@@ -15,6 +15,7 @@ from irgauge.models.candidates import Settings
 from irgauge.models.train import Table
 
 NEEDED = tuple(sorted({name for estimate in analytical._ESTIMATES for name in analytical.reads(estimate)}))
+"""Features that some estimate reads."""
 
 X86 = "x86-64-v3"
 

@@ -11,7 +11,8 @@ from irgauge.data.targets import targets_of
 from irgauge.errors import SchemaError
 from irgauge.models import analytical
 
-NEEDED = tuple(sorted({name for estimate in analytical._ESTIMATES for name in analytical.reads(estimate)}))
+from .conftest import NEEDED
+
 WITH_ESTIMATE = [t.name for t in targets_of("kernel") if analytical.has_estimate(t.name)]
 EVERY = [name for track in ("kernel", "npu") for t in targets_of(track) if (name := analytical.name_for(t))]
 COLUMNS = analytical.needed_columns(NEEDED, EVERY)

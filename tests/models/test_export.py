@@ -14,7 +14,6 @@ import pytest
 
 from irgauge.data.targets import find_target
 from irgauge.errors import ArtifactError, UsageError
-from irgauge.models import analytical
 from irgauge.models.analytical import estimate, has_estimate
 from irgauge.models.candidates import Settings
 from irgauge.models.conformal import Intervals
@@ -25,7 +24,7 @@ from irgauge.models.target_model import Part, constant
 from irgauge.models.track_model import TrackModel
 from irgauge.models.train import Table
 
-NEEDED = tuple(sorted({name for target in analytical._ESTIMATES for name in analytical.reads(target)}))
+from .conftest import NEEDED
 
 TOLERANCE = 1e-13
 """Relative: exp, log and log1p of the C library may differ from NumPy's in the last place."""
